@@ -203,7 +203,7 @@ impl<'a> DirStream<'a> {
             _ => Reach::Subtree,
         };
         let spans = match start.is_dir {
-            true => scope(view, &start.path, reach, &mut Scratch::default())?,
+            true => scope(view, &start.path, reach, &mut Scratch::for_lookups())?,
             false => Vec::new(),
         };
         let columns = match facts {

@@ -228,7 +228,7 @@ impl Index {
     pub fn locate(&self, path: &[u8]) -> Result<Located> {
         for view in self.views_around(path)? {
             let view = view.knowing(path)?;
-            if let Some(located) = locate(&view, path, &mut Scratch::default())? {
+            if let Some(located) = locate(&view, path, &mut Scratch::for_lookups())? {
                 return Ok(located);
             }
         }
@@ -320,7 +320,7 @@ impl Index {
         places.sort_by_key(|(source, _)| Reverse(shared(source.root())));
         for (source, view) in places {
             if let Some(view) = self.open_view(source, view)?
-                && has_root(&view, &mut Scratch::default())?
+                && has_root(&view, &mut Scratch::for_lookups())?
             {
                 return Ok(Some(source.root().to_vec()));
             }

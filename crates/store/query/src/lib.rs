@@ -6,8 +6,8 @@
 //!   that names the file, never a panic, and no length is used before it is
 //!   checked;
 //! - memory is bounded by the work in flight (some morsels of rows for each
-//!   thread, some rows of each segment's dirs table), not by the size of the
-//!   scope;
+//!   thread, some rows of each segment's dirs table) and by the pages that a view
+//!   keeps for lookups, not by the size of the scope;
 //! - answers have the same order whatever the shards and segments: directories
 //!   depth first by name bytes, rows of a directory by name bytes.
 //!

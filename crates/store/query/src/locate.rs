@@ -5,7 +5,8 @@ use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge, shown};
 use crate::segment::{
-    Scratch, SegmentFile, check_names, read_dirs, read_names, read_root_kind, read_rows,
+    DirChunk, Scratch, SegmentFile, check_names, read_dir_page, read_dirs, read_names,
+    read_root_kind, read_rows,
 };
 use crate::selection::without;
 use std::cmp::Ordering;
@@ -258,9 +259,18 @@ pub(crate) fn entry_rows(
     entries: u64,
     scratch: &mut Scratch,
 ) -> Result<Range<u64>> {
-    let columns = [DirColumn::FirstRow, DirColumn::Rows];
-    let chunk = read_dirs(dirs, row..row + 1, &columns, scratch)?;
-    let (first, rows) = (chunk.number(0, 0), chunk.number(1, 0));
+    let (first, rows) = match scratch.is_for_lookups() {
+        true => {
+            let page = read_dir_page(dirs, row, scratch)?;
+            let at = (row - page.rows.start) as usize;
+            (page.number(0, at), page.number(1, at))
+        }
+        false => {
+            let columns = [DirColumn::FirstRow, DirColumn::Rows];
+            let chunk = read_dirs(dirs, row..row + 1, &columns, scratch)?;
+            (chunk.number(0, 0), chunk.number(1, 0))
+        }
+    };
     match first.checked_add(rows) {
         Some(end) if end <= entries => Ok(first..end),
         _ => Err(dirs.damaged("it refers to rows that are not there")),
@@ -427,14 +437,28 @@ fn lower_bound(
             false => end = middle,
         }
     }
-    let chunk = read_dirs(file, start..end, &[], scratch)?;
-    let (mut low, mut high) = (0, chunk.len());
-    while low < high {
-        let middle = (low + high) / 2;
-        match before(chunk.path.get(middle)) {
-            true => low = middle + 1,
-            false => high = middle,
+    let chunk = read_around(file, start..end, scratch)?;
+    while start < end {
+        let middle = start + (end - start) / 2;
+        match before(chunk.path.get((middle - chunk.rows.start) as usize)) {
+            true => start = middle + 1,
+            false => end = middle,
         }
     }
-    Ok(start + low as u64)
+    Ok(start)
+}
+
+/// Reads directories that include `rows`: a lookup reads the page that they are
+/// on.
+fn read_around(
+    file: &SegmentFile,
+    rows: Range<u64>,
+    scratch: &mut Scratch,
+) -> Result<Arc<DirChunk>> {
+    let page = SMALL_PAGE_ROWS as u64;
+    let is_on_one = !rows.is_empty() && rows.start / page == (rows.end - 1) / page;
+    match is_on_one && scratch.is_for_lookups() {
+        true => read_dir_page(file, rows.start, scratch),
+        false => Ok(Arc::new(read_dirs(file, rows, &[], scratch)?)),
+    }
 }

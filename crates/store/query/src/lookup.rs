@@ -13,14 +13,14 @@ use crate::index::{Index, SegmentAt, Start, View};
 use crate::locate::{Located, Reach, behind_barrier, find, find_name, why_missing};
 use crate::permission::{Judge, shown};
 use crate::segment::{
-    DirChunk, Scratch, SegmentFile, check_names, read_dirs, read_names, read_rows,
+    DirChunk, Scratch, SegmentFile, check_names, read_dir_page, read_dirs, read_names, read_rows,
 };
 use crate::selection::within;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
-use trawl_format::schema::{DirColumn, PAGE_ROWS, SMALL_PAGE_ROWS, Table};
+use trawl_format::schema::{PAGE_ROWS, SMALL_PAGE_ROWS, Table};
 use trawl_format::{DirKey, Shard};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::{Row, RowBatch};
@@ -72,7 +72,7 @@ impl Index {
             }
         }
         let mut found: Vec<Option<Located>> = paths.iter().map(|_| None).collect();
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::for_lookups();
         for (view, places) in by_view.into_values() {
             look_up_in(&view, paths, &places, columns, &mut scratch, &mut found)?;
         }
@@ -350,10 +350,8 @@ struct DirTable<'f> {
     /// The first path of each page that has been looked up.
     begins: HashMap<u64, Vec<u8>>,
     /// The current page.
-    page: DirChunk,
+    page: Arc<DirChunk>,
 }
-
-const COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
 
 impl<'f> DirTable<'f> {
     fn new(file: &'f SegmentFile, first: u64, dead: &'f [Range<u64>]) -> DirTable<'f> {
@@ -362,7 +360,7 @@ impl<'f> DirTable<'f> {
             first,
             dead,
             begins: HashMap::new(),
-            page: DirChunk::default(),
+            page: Arc::default(),
         }
     }
 
@@ -413,7 +411,7 @@ impl<'f> DirTable<'f> {
         let start = page * SMALL_PAGE_ROWS as u64;
         let rows = start..(start + SMALL_PAGE_ROWS as u64).min(self.file.rows());
         if self.page.rows != rows {
-            self.page = read_dirs(self.file, rows, &COLUMNS, scratch)?;
+            self.page = read_dir_page(self.file, start, scratch)?;
         }
         Ok(())
     }

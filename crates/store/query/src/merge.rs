@@ -25,6 +25,8 @@ const DECODED_ROWS: u64 = 256 * 1024;
 /// Number of rows decoded together from one segment: initially, and at most.
 const FIRST_ROWS: u64 = SMALL_PAGE_ROWS as u64;
 const MOST_ROWS: u64 = 32 * FIRST_ROWS;
+/// Up to this many rows are read as lookups are.
+const LOOKUP_ROWS: u64 = 16;
 
 /// When paths are decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -165,6 +167,11 @@ impl<'a> Merge<'a> {
         paths: Paths,
         pick: Option<Pick<'a>>,
     ) -> Result<Merge<'a>> {
+        let rows = spans.iter().map(|span| span.dirs.end - span.dirs.start);
+        let scratch = match rows.sum::<u64>() <= LOOKUP_ROWS {
+            true => Scratch::for_lookups(),
+            false => Scratch::default(),
+        };
         let mut merge = Merge {
             view,
             columns: columns.to_vec(),
@@ -176,7 +183,7 @@ impl<'a> Merge<'a> {
             given: None,
             decoded_rows: 0,
             spare: Vec::new(),
-            scratch: Scratch::default(),
+            scratch,
         };
         for span in spans {
             merge.add(span)?;

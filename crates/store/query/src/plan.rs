@@ -131,7 +131,7 @@ impl<'a> Plan<'a> {
             Reach::Subtree
         };
         let mut spans = match start.is_dir && !depths.is_empty() {
-            true => scope(view, &start.path, reach, &mut Scratch::default())?,
+            true => scope(view, &start.path, reach, &mut Scratch::for_lookups())?,
             false => Vec::new(),
         };
         spans.retain(|span| !segments.contains(&span.segment));

@@ -12,15 +12,21 @@ mod bits;
 mod dirs;
 mod file;
 mod footer;
+mod kept;
 mod names;
 mod page;
 mod rows;
+mod scratch;
 #[cfg(test)]
 mod tests;
 mod thrift;
 
-pub(crate) use dirs::{DirChunk, DirRows, read_dir_numbers, read_dirs, read_root_kind};
+pub(crate) use dirs::{
+    DirChunk, DirRows, read_dir_numbers, read_dir_page, read_dirs, read_root_kind,
+};
+pub use file::SegmentFile;
 pub(crate) use file::row_count;
-pub use file::{Scratch, SegmentFile};
+pub(crate) use kept::{KEPT_PAGE_BYTES, KeptPages};
 pub(crate) use names::{is_worth_a_sidecar, read_sidecar};
 pub(crate) use rows::{add_rows, check_names, read_names, read_rows, read_text};
+pub use scratch::Scratch;

@@ -48,7 +48,7 @@ impl Index {
     /// Returns the sums over everything below `start` (without its own row).
     pub fn totals(&self, start: &Start) -> Result<Totals> {
         let view: &View = &start.view;
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::for_lookups();
         let mut totals = Totals::default();
         if !start.is_dir {
             return Ok(totals);

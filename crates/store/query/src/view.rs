@@ -7,7 +7,7 @@ use crate::holders::InodeFilters;
 use crate::locate::{Located, Reach, Span, locate};
 use crate::open_sidecars::{self, Sidecar, Sidecars};
 use crate::places::{Having, SegmentIndex};
-use crate::segment::{Scratch, SegmentFile};
+use crate::segment::{KEPT_PAGE_BYTES, KeptPages, Scratch, SegmentFile};
 use rustix::process::{Resource, getrlimit};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs::File;
@@ -83,6 +83,8 @@ struct OpenFiles {
     with_descriptor: VecDeque<(SegmentAt, Table)>,
     in_memory: VecDeque<(SegmentAt, Table)>,
     kept_bytes: usize,
+    /// Decoded pages of these files.
+    pages: Arc<KeptPages>,
     /// Files that a current walk will read, kept open so that they cannot
     /// disappear.
     held: HashMap<(SegmentAt, Table), File>,
@@ -102,6 +104,7 @@ impl OpenFiles {
             with_descriptor: VecDeque::new(),
             in_memory: VecDeque::new(),
             kept_bytes: 0,
+            pages: Arc::new(KeptPages::new(KEPT_PAGE_BYTES)),
             held: HashMap::new(),
             held_limit: (allowed / 2).min(HELD_FILES),
         }
@@ -183,6 +186,14 @@ impl View {
             indices_used: Mutex::default(),
             subtrees: Mutex::new(VecDeque::new()),
         }
+    }
+
+    /// Sets the maximum bytes of decoded pages that lookups keep, before anything
+    /// is read: 32 MiB otherwise.
+    #[must_use]
+    pub fn keeping_page_bytes(self, most: usize) -> View {
+        self.lock_open().pages = Arc::new(KeptPages::new(most));
+        self
     }
 
     /// Prepares the view for repeated queries about many single directories.
@@ -377,7 +388,7 @@ impl View {
     /// the result includes shards that are found only by knowing `path`.
     pub fn locate(self: &Arc<View>, path: &[u8]) -> Result<Located> {
         let view = self.knowing(path)?;
-        let found = locate(&view, path, &mut Scratch::default())?;
+        let found = locate(&view, path, &mut Scratch::for_lookups())?;
         Ok(found.unwrap_or(Located::NotIndexed { nearest: None }))
     }
 
@@ -427,7 +438,11 @@ impl View {
         if let Some(known) = self.lock_open().files.get(&(at, table)) {
             return Ok(Some(Arc::clone(known)));
         }
-        let held = self.lock_open().held.get(&(at, table)).map(File::try_clone);
+        let (held, pages) = {
+            let open = self.lock_open();
+            let held = open.held.get(&(at, table)).map(File::try_clone);
+            (held, Arc::clone(&open.pages))
+        };
         let file = match held {
             Some(Ok(file)) => {
                 let path = shard.file_path(segment.id, table);
@@ -435,7 +450,7 @@ impl View {
             }
             _ => SegmentFile::open(shard, segment, table, expected)?,
         };
-        let file = Arc::new(file);
+        let file = Arc::new(file.keeping(&pages));
         self.lock_open().keep((at, table), &file);
         Ok(Some(file))
     }

@@ -234,7 +234,11 @@ impl Start {
             decoded.recycle(scratch);
             done.map(|()| out)
         };
-        let mut scratch = Scratch::default();
+        let mut scratch = match is_deep {
+            true => Scratch::default(),
+            // Callers list one directory after another.
+            false => Scratch::for_lookups(),
+        };
         for _ in 0..FIRST_MORSELS {
             let Some(small) = plan.next_morsel()? else {
                 return Ok(());

@@ -526,7 +526,10 @@ struct Stream {
 
 impl Stream {
     fn new(view: &View, scope: &Scope<'_>) -> Result<Stream> {
-        let mut scratch = Scratch::default();
+        let mut scratch = match scope {
+            Scope::Entry { .. } => Scratch::for_lookups(),
+            _ => Scratch::default(),
+        };
         let files = scope.files(view, &mut scratch)?;
         let cursor = |(file, rest)| Cursor {
             file,

@@ -7,6 +7,7 @@ use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use support::{Made, Random, Shape, Tree, is_dir, made_of};
@@ -17,7 +18,7 @@ use trawl_model::path;
 use trawl_model::rows::Row;
 use trawl_query::{
     AttributeRequest, Detail, DirRequest, Index, Links, Listings, Located, Order, QueryError,
-    Request, RowSelection, SeenLinks, Start, UsageRequest,
+    Request, RowSelection, SeenLinks, Start, UsageRequest, View,
 };
 
 struct Written {
@@ -410,6 +411,81 @@ proptest! {
             prop_assert!(other.is_none());
             let below = path::join(path, b"no such name");
             prop_assert!(listings.entry(&below, b"x", |_| ()).unwrap().is_none());
+        }
+    }
+}
+
+/// Returns views of the tree's snapshot that keep no decoded pages, few, and as many as usual.
+fn views(index: &Index) -> Vec<Arc<View>> {
+    let open = |most_bytes: Option<usize>| {
+        let snapshot = index.open_source(&index.sources()[0]).unwrap().unwrap();
+        let view = View::new(snapshot, Arc::clone(index.who()));
+        Arc::new(match most_bytes {
+            Some(most_bytes) => view.keeping_page_bytes(most_bytes),
+            None => view,
+        })
+    };
+    [Some(0), Some(20_000), None].map(open).into()
+}
+
+/// Looks up entries in random order, and what is not below them.
+fn look_up(tree: &Tree, view: &Arc<View>, mut random: Random) {
+    for _ in 0..30 {
+        let dir = &tree.dirs[random.below(tree.dirs.len() as u64) as usize];
+        let none = view
+            .locate(&path::join(&dir.path, b"no such name"))
+            .unwrap();
+        assert!(matches!(none, Located::Missing { .. }), "{none:?}");
+        if dir.entries.is_empty() {
+            continue;
+        }
+        let entry = &dir.entries[random.below(dir.entries.len() as u64) as usize];
+        let path = path::join(&dir.path, &entry.name);
+        let Located::Found(start) = view.locate(&path).unwrap() else {
+            panic!("{path:?}");
+        };
+        assert_eq!(made_of(&start.own_row()), *entry);
+        let below = view.locate(&path::join(&path, b"x")).unwrap();
+        assert_eq!(is_dir(entry), matches!(below, Located::Missing { .. }));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2))]
+
+    #[test]
+    fn lookups_find_the_same_whatever_was_kept(
+        seed: u64,
+        root in prop_oneof![Just(""), Just("/r")],
+        shape in prop_oneof![
+            Just(Shape { dirs: 300, entries: 6 }),
+            Just(Shape { dirs: 12, entries: 900 }),
+        ],
+    ) {
+        let Written { tree, index, _dir } = written(seed, root, shape);
+        for view in views(&index) {
+            std::thread::scope(|scope| {
+                let run = |thread| look_up(&tree, &view, Random(seed ^ thread));
+                (0..3).for_each(|thread| drop(scope.spawn(move || run(thread))));
+            });
+        }
+        // Many paths at once, from pages that earlier paths needed.
+        let mut random = Random(seed ^ 11);
+        for _ in 0..6 {
+            let entries = tree.dirs.iter().flat_map(|dir| {
+                let entries = dir.entries.iter();
+                entries.map(|entry| (path::join(&dir.path, &entry.name), entry))
+            });
+            let some: Vec<_> = entries.filter(|_| random.one_in(50)).collect();
+            let paths: Vec<Vec<u8>> = some.iter().map(|(path, _)| path.clone()).collect();
+            let found = index.locate_all(&paths, ColumnSet::all()).unwrap();
+            for (located, (path, entry)) in found.into_iter().zip(some) {
+                let Located::Found(start) = located else {
+                    panic!("{path:?}");
+                };
+                prop_assert_eq!(&start.path, &path);
+                prop_assert_eq!(&made_of(&start.own_row()), entry);
+            }
         }
     }
 }

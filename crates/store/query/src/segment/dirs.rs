@@ -3,8 +3,10 @@
 //! Paths are the most expensive column, so scans over many rows decode them on
 //! demand.
 
-use super::file::{Scratch, SegmentFile};
+use super::file::SegmentFile;
+use super::kept;
 use super::rows::read_text;
+use super::scratch::Scratch;
 use crate::error::Result;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -212,6 +214,28 @@ pub(crate) fn read_dirs(
         path,
         numbers,
     })
+}
+
+/// Columns that [`read_dir_page`] reads.
+const PAGE_COLUMNS: [DirColumn; 2] = [DirColumn::FirstRow, DirColumn::Rows];
+
+/// Reads the directories around `row`, as many as our writer puts on a page:
+/// their paths, and `first_row` and `rows`. The page stays with the view if
+/// `scratch` is for lookups.
+pub(crate) fn read_dir_page(
+    file: &SegmentFile,
+    row: u64,
+    scratch: &mut Scratch,
+) -> Result<Arc<DirChunk>> {
+    let start = row / BLOCK_ROWS * BLOCK_ROWS;
+    let rows = start..(start + BLOCK_ROWS).min(file.rows());
+    match scratch.is_for_lookups() && !rows.is_empty() {
+        true => kept::directories(file, &rows, || {
+            // Otherwise, each column would be kept a second time.
+            scratch.keeping_nothing(|scratch| read_dirs(file, rows.clone(), &PAGE_COLUMNS, scratch))
+        }),
+        false => Ok(Arc::new(read_dirs(file, rows, &PAGE_COLUMNS, scratch)?)),
+    }
 }
 
 /// Returns the kind of the first row.

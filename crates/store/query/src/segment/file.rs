@@ -11,20 +11,22 @@
 //! before it is used.
 
 use super::footer::{Chunk, Codec, Footer, Group, PagePlace, Pages, Problem};
+use super::kept::{self, KeptPages};
 use super::page::{self, Number, Page, PageBuffers, PageHeader, PageKind, Width};
+use super::scratch::Scratch;
 use crate::error::{QueryError, Result};
 use std::fs::File;
 use std::iter::repeat_n;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use trawl_format::schema::Table;
 use trawl_format::{FileRef, Hash, SegmentInfo, Shard};
 use trawl_model::column::ColumnType;
 use trawl_model::operation::Operation;
-use trawl_model::rows::{ByteColumn, RowBatch};
+use trawl_model::rows::ByteColumn;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Files up to this length are read whole when they are opened.
@@ -32,67 +34,8 @@ const SMALL_FILE_BYTES: u64 = 24 * 1024;
 /// Maximum bytes of a tail; our writer makes none that is longer.
 const MOST_TAIL_BYTES: u64 = 1 << 30;
 
-/// Maximum number of batches kept for reuse.
-const SPARE_BATCHES: usize = 3;
-/// Smaller batches are not kept.
-const LARGE_BATCH_ROWS: usize = 8192;
 /// Maximum number of values to reserve memory for in advance.
 const MOST_RESERVED: usize = 1 << 17;
-
-/// Decoding buffers of one thread.
-#[derive(Default)]
-pub struct Scratch {
-    zstd: zstd::bulk::Decompressor<'static>,
-    chunk: Vec<u8>,
-    page: Vec<u8>,
-    buffers: PageBuffers,
-    keep: Vec<Range<usize>>,
-    batches: Vec<RowBatch>,
-    /// For the raw bytes of texts, almost all of which are null.
-    pub(super) raws: ByteColumn,
-    /// Reads names from sidecars.
-    pub(crate) names: trawl_names::RowReader,
-    /// For names from sidecars; its contents are undefined.
-    pub(crate) name_bytes: Vec<u8>,
-}
-
-impl Scratch {
-    /// Takes the buffer for raw bytes, emptied; the caller puts it back.
-    pub(super) fn take_raws(&mut self) -> ByteColumn {
-        let mut raws = std::mem::take(&mut self.raws);
-        raws.offsets.truncate(1);
-        raws.data.clear();
-        raws
-    }
-
-    /// Returns an empty batch for `rows` rows, reusing memory of a recycled
-    /// one. Small batches get new memory: that is cheap, and large buffers in
-    /// their place would evict each other from the CPU caches.
-    pub(crate) fn take_batch(&mut self, rows: usize) -> RowBatch {
-        match rows >= LARGE_BATCH_ROWS {
-            true => self.batches.pop().unwrap_or_default(),
-            false => RowBatch::default(),
-        }
-    }
-
-    /// Takes back a batch to reuse its memory.
-    pub(crate) fn recycle(&mut self, mut batch: RowBatch) {
-        // Not cleared, which would require filling it again before use.
-        if batch.name.gap > 0 && batch.name.data.len() > self.name_bytes.len() {
-            self.name_bytes = std::mem::take(&mut batch.name.data);
-        }
-        if batch.len >= LARGE_BATCH_ROWS && self.batches.len() < SPARE_BATCHES {
-            batch.clear();
-            self.batches.push(batch);
-        }
-    }
-}
-
-impl std::fmt::Debug for Scratch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scratch").finish_non_exhaustive()
-    }
-}
 
 enum Body {
     Whole(Vec<u8>),
@@ -109,6 +52,9 @@ pub struct SegmentFile {
     pages: Vec<OnceLock<Pages>>,
     checked: Vec<AtomicBool>,
     page_checksums: OnceLock<bool>,
+    tail_hash: Hash,
+    /// Where lookups keep pages.
+    kept: Option<Arc<KeptPages>>,
 }
 
 impl std::fmt::Debug for SegmentFile {
@@ -185,7 +131,33 @@ impl SegmentFile {
             pages: (0..chunks).map(|_| OnceLock::new()).collect(),
             checked: (0..chunks).map(|_| AtomicBool::new(false)).collect(),
             page_checksums: OnceLock::new(),
+            tail_hash: expected.tail_hash,
+            kept: None,
         })
+    }
+
+    /// Lets lookups keep the pages that they decode.
+    pub(crate) fn keeping(self, pages: &Arc<KeptPages>) -> SegmentFile {
+        SegmentFile {
+            kept: Some(Arc::clone(pages)),
+            ..self
+        }
+    }
+
+    pub(super) fn kept_pages(&self) -> Option<&KeptPages> {
+        self.kept.as_deref()
+    }
+
+    /// Returns the cache of pages if this read is to use it.
+    fn kept_for(&self, ranges: &[Range<u64>], scratch: &Scratch) -> Option<&KeptPages> {
+        let is_lookup = scratch.is_for_lookups() && kept::is_lookup(ranges);
+        self.kept_pages().filter(|_| is_lookup)
+    }
+
+    /// The hash of the tail, by which the file is known: it depends on all of
+    /// the contents.
+    pub(super) fn tail_hash(&self) -> Hash {
+        self.tail_hash
     }
 
     /// Disables all hash checks, as if the hashes had been forged.
@@ -226,15 +198,32 @@ impl SegmentFile {
         scratch: &mut Scratch,
         out: &mut Vec<T>,
     ) -> Result<()> {
+        if self.lacks(column) {
+            self.column(column)?;
+            out.extend(repeat_n(null, self.lacking_rows(ranges)?));
+            return Ok(());
+        }
+        match self.kept_for(ranges, scratch) {
+            Some(pages) => kept::numbers(self, pages, (column, null), ranges, scratch, out),
+            None => self.decode_numbers(column, null, ranges, scratch, out),
+        }
+    }
+
+    /// As [`SegmentFile::numbers`], of a column that the file has. Decodes each
+    /// page.
+    pub(super) fn decode_numbers<T: Number>(
+        &self,
+        column: usize,
+        null: T,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        out: &mut Vec<T>,
+    ) -> Result<()> {
         let (at, kind) = self.column(column)?;
         let width = match kind {
             ColumnType::U32 => Width::Bits32,
             _ => Width::Bits64,
         };
-        if self.lacks(column) {
-            out.extend(repeat_n(null, self.lacking_rows(ranges)?));
-            return Ok(());
-        }
         let mut dictionary = Vec::new();
         out.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
@@ -269,13 +258,29 @@ impl SegmentFile {
         scratch: &mut Scratch,
         out: &mut ByteColumn,
     ) -> Result<()> {
-        let (at, _) = self.column(column)?;
         if self.lacks(column) {
+            self.column(column)?;
             let end = out.offsets.last().copied().unwrap_or_default();
             let rows = self.lacking_rows(ranges)?;
             out.offsets.extend(repeat_n(end, rows));
             return Ok(());
         }
+        match self.kept_for(ranges, scratch) {
+            Some(pages) => kept::strings(self, pages, column, ranges, scratch, out),
+            None => self.decode_strings(column, ranges, scratch, out),
+        }
+    }
+
+    /// As [`SegmentFile::strings`], of a column that the file has. Decodes each
+    /// page.
+    pub(super) fn decode_strings(
+        &self,
+        column: usize,
+        ranges: &[Range<u64>],
+        scratch: &mut Scratch,
+        out: &mut ByteColumn,
+    ) -> Result<()> {
+        let (at, _) = self.column(column)?;
         let mut dictionary = ByteColumn::default();
         out.offsets.reserve(row_count(ranges).min(MOST_RESERVED));
         self.for_each_page(at, ranges, scratch, &mut |step, keep, buffers| match step {
@@ -420,6 +425,26 @@ impl SegmentFile {
             visit(Step::Data(page), keep, buffers).map_err(damaged)?;
         }
         Ok(())
+    }
+
+    /// Returns the rows of the page of a column that holds `row`.
+    pub(super) fn page_around(&self, column: usize, row: u64) -> Result<Range<u64>> {
+        let groups = &self.footer.groups;
+        let before = groups.partition_point(|group| group.first_row <= row);
+        let found = before
+            .checked_sub(1)
+            .and_then(|at| Some((at, groups.get(at)?)))
+            .filter(|(_, group)| row - group.first_row < group.rows as u64);
+        let Some((at, group)) = found else {
+            return Err(self.damaged("rows beyond its end are referred to"));
+        };
+        let within = (row - group.first_row) as usize;
+        let pages = &self.pages(at, column)?.data;
+        let before = pages.partition_point(|place| place.first_row <= within);
+        let found = before.checked_sub(1).and_then(|at| pages.get(at));
+        let place = found.ok_or_else(|| self.damaged("an offset index is invalid"))?;
+        let start = group.first_row + place.first_row as u64;
+        Ok(start..start + place.rows as u64)
     }
 
     fn pages(&self, group: usize, column: usize) -> Result<&Pages> {

@@ -1,7 +1,8 @@
 //! Reads names of rows from the segment's sidecar. They equal those of its
 //! entries table and cost less to read.
 
-use super::file::{Scratch, row_count};
+use super::file::row_count;
+use super::scratch::Scratch;
 use crate::open_sidecars::Sidecar;
 use std::ops::Range;
 use trawl_model::rows::ByteColumn;

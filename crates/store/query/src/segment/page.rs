@@ -14,7 +14,7 @@ use trawl_model::rows::ByteColumn;
 /// Maximum bytes of a decompressed page; our writer makes none that is larger.
 const MOST_PAGE_BYTES: u64 = 1 << 30;
 /// Maximum bytes of one column in a batch of rows.
-const MOST_COLUMN_BYTES: usize = 1 << 30;
+pub(super) const MOST_COLUMN_BYTES: usize = 1 << 30;
 
 const NOT_DECODABLE: Problem = "a page cannot be decoded";
 
@@ -101,11 +101,18 @@ fn values_and_encoding(at: &mut Compact<'_>) -> Option<(u64, i64)> {
 pub(crate) trait Number: Copy {
     /// Returns the number with these low bits.
     fn from_bits(bits: u64) -> Self;
+
+    /// Returns the bits of a number; zeros come before those of a short one.
+    fn bits(self) -> u64;
 }
 
 impl Number for u32 {
     fn from_bits(bits: u64) -> u32 {
         bits as u32
+    }
+
+    fn bits(self) -> u64 {
+        u64::from(self)
     }
 }
 
@@ -113,11 +120,19 @@ impl Number for u64 {
     fn from_bits(bits: u64) -> u64 {
         bits
     }
+
+    fn bits(self) -> u64 {
+        self
+    }
 }
 
 impl Number for i64 {
     fn from_bits(bits: u64) -> i64 {
         bits as i64
+    }
+
+    fn bits(self) -> u64 {
+        self as u64
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads rows of the entries table into a [`RowBatch`].
 
-use super::file::{Scratch, SegmentFile, row_count};
+use super::file::{SegmentFile, row_count};
+use super::scratch::Scratch;
 use crate::error::Result;
 use std::ops::Range;
 use trawl_model::column::{Column, ColumnSet};

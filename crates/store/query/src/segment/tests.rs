@@ -1,7 +1,10 @@
 //! Reads segment files that the general Parquet writer made with our reader.
 
-use super::file::{Scratch, SegmentFile};
+use super::file::SegmentFile;
+use super::kept::KeptPages;
 use super::page::Number;
+use super::scratch::Scratch;
+use super::{read_dir_page, read_dirs};
 use crate::error::QueryError;
 use arrow_array::builder::{BinaryBuilder, StringBuilder};
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, UInt32Array, UInt64Array};
@@ -12,7 +15,7 @@ use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use trawl_format::schema::{FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
+use trawl_format::schema::{DirColumn, FORMAT, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, Table};
 use trawl_format::{FileRef, Hash};
 use trawl_model::column::ColumnType;
 use trawl_model::rows::ByteColumn;
@@ -274,6 +277,131 @@ proptest! {
     }
 }
 
+/// Bounds of a cache of pages: of nothing, of a few pages, and of all.
+const BOUNDS: [usize; 3] = [0, 100_000, 1 << 30];
+
+/// Reads single rows and short ranges, as lookups do.
+fn short_ranges(random: &mut Random, rows: u64) -> Vec<Range<u64>> {
+    let mut ranges = Vec::new();
+    let mut at = random.below(rows);
+    while at < rows && ranges.len() < 4 {
+        let end = (at + 1 + random.below(3)).min(rows);
+        ranges.push(at..end);
+        at = end + random.below(rows / 3);
+    }
+    ranges
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+
+    #[test]
+    fn kept_pages_give_what_is_in_the_file(
+        table in proptest::sample::select(&Table::ALL[..]),
+        rows in prop_oneof![1usize..50, 1000usize..3000, 9000usize..20000],
+        group_rows in prop_oneof![Just(1usize << 17), 1usize..9000],
+        bound in proptest::sample::select(&BOUNDS[..]),
+        seed: u64,
+    ) {
+        let group_rows = group_rows.max(rows / 20 + 1);
+        let columns = random_columns(table, rows, seed);
+        let (bytes, expected) = encode(table, &columns, group_rows);
+        let pages = Arc::new(KeptPages::new(bound));
+        // Another file of the same table, with other values, shares the cache.
+        let others = random_columns(table, rows, seed ^ 0xff);
+        let (other_bytes, other_expected) = encode(table, &others, group_rows);
+        let file = open(table, &bytes, &expected).unwrap().keeping(&pages);
+        let other = open(table, &other_bytes, &other_expected).unwrap().keeping(&pages);
+        let read = |thread: u64| {
+            let mut scratch = Scratch::for_lookups();
+            let mut random = Random(seed ^ thread);
+            for _ in 0..6 {
+                for column in 0..columns.len() {
+                    let ranges = match random.below(4) {
+                        0 => random_ranges(&mut random, rows as u64),
+                        _ => short_ranges(&mut random, rows as u64),
+                    };
+                    for (file, columns) in [(&file, &columns), (&other, &others)] {
+                        let got = read_column(file, table, column, &ranges, &mut scratch).unwrap();
+                        let wanted = expected_values(table, column, &columns[column], &ranges);
+                        assert!(got == wanted, "{} {ranges:?}", table.fields()[column].name);
+                        assert!(pages.bytes() <= bound);
+                    }
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            (0..3).for_each(|thread| drop(scope.spawn(move || read(thread))));
+        });
+        prop_assert_eq!(pages.bytes() > 0, bound > 0);
+    }
+}
+
+#[test]
+fn scans_keep_nothing() {
+    let columns = random_columns(Table::Entries, 20_000, 5);
+    let (bytes, expected) = encode(Table::Entries, &columns, 1 << 17);
+    let pages = Arc::new(KeptPages::new(1 << 30));
+    let file = open(Table::Entries, &bytes, &expected).unwrap();
+    let file = file.keeping(&pages);
+    for column in 0..columns.len() {
+        let mut read = |ranges, scratch: &mut Scratch| {
+            read_column(&file, Table::Entries, column, ranges, scratch).unwrap();
+        };
+        read(&[5..6], &mut Scratch::default());
+        read(&[0..20_000], &mut Scratch::default());
+        read(&[0..20_000], &mut Scratch::for_lookups());
+        assert_eq!(pages.bytes(), 0);
+    }
+}
+
+#[test]
+fn a_kept_null_is_the_one_that_was_asked_for() {
+    let column = Table::Entries.fields().iter();
+    let column = column.position(|field| field.nullable && field.kind == ColumnType::U32);
+    let column = column.unwrap();
+    let mut columns = random_columns(Table::Entries, 100, 5);
+    columns[column] = vec![Value::Null; 100];
+    let (bytes, expected) = encode(Table::Entries, &columns, 1 << 17);
+    let pages = Arc::new(KeptPages::new(1 << 20));
+    let file = open(Table::Entries, &bytes, &expected).unwrap();
+    let file = file.keeping(&pages);
+    for null in [3u32, u32::MAX, 3, 0] {
+        let mut out = Vec::new();
+        let mut scratch = Scratch::for_lookups();
+        file.numbers(column, null, &[7..9], &mut scratch, &mut out)
+            .unwrap();
+        assert_eq!(out, [null, null]);
+    }
+}
+
+#[test]
+fn kept_directories_are_those_of_the_file() {
+    let rows = 3000;
+    let columns = random_columns(Table::Dirs, rows, 8);
+    let (bytes, expected) = encode(Table::Dirs, &columns, 1 << 17);
+    let file = open(Table::Dirs, &bytes, &expected).unwrap();
+    let wanted = [DirColumn::FirstRow, DirColumn::Rows];
+    let mut scratch = Scratch::default();
+    let all = read_dirs(&file, 0..rows as u64, &wanted, &mut scratch).unwrap();
+    for bound in BOUNDS {
+        let pages = Arc::new(KeptPages::new(bound));
+        let file = open(Table::Dirs, &bytes, &expected).unwrap();
+        let file = file.keeping(&pages);
+        let mut random = Random(2);
+        for _ in 0..200 {
+            let row = random.below(rows as u64);
+            let mut scratch = Scratch::for_lookups();
+            let page = read_dir_page(&file, row, &mut scratch).unwrap();
+            let (there, at) = ((row - page.rows.start) as usize, row as usize);
+            assert_eq!(page.path.get(there), all.path.get(at));
+            assert_eq!(page.number(0, there), all.number(0, at));
+            assert_eq!(page.number(1, there), all.number(1, at));
+            assert!(pages.bytes() <= bound);
+        }
+    }
+}
+
 /// Asserts that every answer from a damaged file is either an error that names
 /// the file, or correct.
 fn assert_error_or_right(
@@ -291,16 +419,20 @@ fn assert_error_or_right(
             return 1;
         }
     };
-    let mut scratch = Scratch::default();
+    let file = file.keeping(&Arc::new(KeptPages::new(1 << 20)));
+    let mut lookups = Scratch::for_lookups();
+    let mut scans = Scratch::default();
     let mut random = Random(seed);
     let mut errors = 0;
     for (column, values) in columns.iter().enumerate() {
-        for ranges in [
-            vec![random.below(rows)..rows],
-            random_ranges(&mut random, rows),
-            vec![0..rows],
+        for (ranges, scratch) in [
+            (short_ranges(&mut random, rows), &mut lookups),
+            (vec![random.below(rows)..rows], &mut scans),
+            (random_ranges(&mut random, rows), &mut scans),
+            (vec![0..rows], &mut scans),
+            (short_ranges(&mut random, rows), &mut lookups),
         ] {
-            match read_column(&file, table, column, &ranges, &mut scratch) {
+            match read_column(&file, table, column, &ranges, scratch) {
                 Ok(got) => assert!(got == expected_values(table, column, values, &ranges)),
                 Err(error) => {
                     assert!(error.to_string().contains("the-file"), "{error}");
@@ -376,12 +508,15 @@ fn hostile_files_with_fitting_hashes_never_panic() {
                 continue;
             };
             file.trust_everything();
-            let mut scratch = Scratch::default();
-            for column in 0..table.fields().len() {
-                for ranges in [vec![0..expected.rows], vec![5..6, 1030..2000]] {
-                    if let Ok(values) = read_column(&file, table, column, &ranges, &mut scratch) {
-                        let wanted: u64 = ranges.iter().map(|range| range.end - range.start).sum();
-                        assert_eq!(values.len() as u64, wanted);
+            let file = file.keeping(&Arc::new(KeptPages::new(1 << 20)));
+            for mut scratch in [Scratch::default(), Scratch::for_lookups()] {
+                for column in 0..table.fields().len() {
+                    for ranges in [vec![0..expected.rows], vec![5..6, 1030..2000]] {
+                        if let Ok(values) = read_column(&file, table, column, &ranges, &mut scratch)
+                        {
+                            let lengths = ranges.iter().map(|range| range.end - range.start);
+                            assert_eq!(values.len() as u64, lengths.sum::<u64>());
+                        }
                     }
                 }
             }
