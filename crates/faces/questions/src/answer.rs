@@ -428,7 +428,7 @@ mod tests {
                 "echo '{{\"n\":1}}'; while ! [ -e '{}' ]; do sleep 0.01; done; echo '{{\"n\":2}}'",
                 gate.display()
             );
-            let mut answer = asked(program, Form::Objects);
+            let mut answer = asked(&program, Form::Objects);
             let first = page(&mut answer, 10, Duration::from_millis(300)).await;
             assert_eq!(first.end, End::Time);
             assert!(!first.is_complete);
