@@ -5,7 +5,8 @@
 # the build needs them. `test` also makes Python environments: one with the engines that read exports,
 # one with a client for assistants' tools, one (`client`) that generates and checks the client of the HTTP API,
 # one (`httpfs`) with DuckDB as a client of it, and one (`wheel`) with the tools that build and test the
-# Python package. It unpacks a directory service (`ldap`), too.
+# Python package. It unpacks a directory service (`ldap`), too. `build` makes sure that the build output is
+# this checkout's (scripts/checkout.sh).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -223,4 +224,7 @@ case " $* " in
 esac
 case " $* " in
     *' test '* | *' wheel '*) install_python wheel "$wheel_tools" ;;
+esac
+case " $* " in
+    *' build '*) scripts/checkout.sh ;;
 esac

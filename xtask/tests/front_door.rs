@@ -40,6 +40,34 @@ fn make(scratch: &Scratch, target: &str) -> Ran {
     oracle::run(command.env("HOME", scratch.path()))
 }
 
+/// Another checkout may have other code at the same paths within it.
+#[test]
+fn what_another_checkout_has_built_is_built_again() {
+    let scratch = Scratch::new("checkouts");
+    let built = scratch.join("target/debug/.fingerprint");
+    let own = ["trawl-query-0123", "xtask-0123"].map(|name| built.join(name));
+    let foreign = built.join("serde-0123");
+    let begin = || {
+        let mut command = oracle::command("bash");
+        command.arg(root().join("scripts/checkout.sh"));
+        command.env("CARGO_TARGET_DIR", scratch.join("target"));
+        oracle::run(&mut command).expect_code(0);
+    };
+    let build = || {
+        let all = own.iter().chain([&foreign]);
+        all.for_each(|path| fs::create_dir_all(path).expect("it is ours"));
+    };
+    let are_there = || own.iter().all(|path| path.exists());
+    fs::create_dir_all(scratch.join("target")).expect("it is ours");
+    fs::write(scratch.join("target/checkout"), "/another/checkout\n").expect("it is ours");
+    build();
+    begin();
+    assert!(!are_there() && foreign.exists());
+    build();
+    begin();
+    assert!(are_there(), "this checkout has built them");
+}
+
 fn cannot_make(test: &str) -> bool {
     let missing = skip::without_program(test, "make");
     missing.as_ref().inspect(|skip| skip.say()).is_some()
