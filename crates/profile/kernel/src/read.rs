@@ -190,7 +190,10 @@ pub(crate) fn check(
             .map(|one| u128::from(one.total_ns))
             .sum(),
         min: read.counters.iter().filter_map(|one| one.min_ns).min(),
-        max: read.counters.iter().map(|one| one.max_ns).max(),
+        // No latency is known of a call that never returns.
+        max: (recorded > 0)
+            .then(|| read.counters.iter().map(|one| one.max_ns).max())
+            .flatten(),
     };
     let is_exact = balance == Balance::Exact && left == recorded + dropped;
     let made = match is_exact {
@@ -392,6 +395,23 @@ pub(crate) fn misses(program: BorrowedFd<'_>) -> Result<u64, KernelError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Exit_group(2) never returns.
+    #[test]
+    fn a_call_that_ended_its_process_has_no_latency() {
+        let words: CounterWords = [1, 1, 0, 0, 0, 0, 0, 0];
+        let read = Read {
+            counters: vec![Counters::new(&words)],
+            buckets: vec![0; ROW],
+        };
+        let before = Sum::of(&read.counters);
+        let in_flight = InFlight { calls: 0, slack: 1 };
+        let checked = check(Resolution::ONE, "exit_group", before, &read, in_flight);
+        let checked = checked.expect("it adds up");
+        assert!(checked.is_exact);
+        assert_eq!(checked.histogram.check(), Ok(()));
+        assert_eq!((checked.ended, checked.histogram.counts().max), (1, None));
+    }
 
     /// A processor was held up after it had added the second call to the total.
     #[test]
