@@ -172,8 +172,6 @@ fn four_places_are_fetched_at_the_same_time() {
         assert_eq!(drain(&set).len(), 64);
         assert_eq!(simulated.together.load(Ordering::Relaxed), 0);
         assert_eq!(simulated.in_flight_max.load(Ordering::Relaxed), in_flight);
-        let stats = set.close();
-        assert!(stats.saved_time > Duration::ZERO, "{stats:?}");
     }
 }
 
