@@ -89,7 +89,7 @@ impl Format {
         }
     }
 
-    /// Returns the format of this media type; `None` if there is none.
+    /// Returns the format that has this media type; `None` if no format has it.
     pub fn of_media_type(media_type: &str) -> Option<Format> {
         let all = [Format::Lines, Format::Csv, Format::Arrow, Format::Parquet];
         all.into_iter()

@@ -26,7 +26,7 @@ pub struct Sent {
 /// An allowance that is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsedUp {
-    /// What was sent: `bytes` or `rows`.
+    /// The unit of the allowance: `bytes` or `rows`.
     pub what: &'static str,
     /// Time until more is allowed.
     pub wait: Duration,

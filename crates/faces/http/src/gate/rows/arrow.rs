@@ -41,7 +41,7 @@ impl Stream {
             let (head, rest) = bytes.split_at(missing.unwrap_or(0).min(bytes.len()));
             self.head.extend_from_slice(head);
             bytes = rest;
-            // What is missing can grow, by the length in the prefix.
+            // Once the prefix is complete, it says how much metadata follows.
             match self.head_bytes() {
                 None => self.is_lost = true,
                 Some(whole) if self.head.len() == whole => self.is_lost = self.message().is_none(),

@@ -120,7 +120,7 @@ impl Kind {
     }
 }
 
-/// What is left of a structure.
+/// The bytes of a structure that have not been read yet.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {

@@ -13,7 +13,7 @@ use super::{accounts, name_of};
 use crate::assistants::ACCEPT;
 use crate::client::SERVER;
 
-/// What asks the kernel.
+/// Source of the program that asks the kernel for quotas.
 const ORACLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/http/gate/quotas.c");
 
 const URL: &str = "http://localhost/api/v1/quota?paths=/mnt/q";
