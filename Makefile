@@ -115,7 +115,8 @@ bench: build ## measure times, memory and sizes against the peers (ONLY=parts RO
 	$(CARGO) build --release --locked --package trawl-bench
 	$(CARGO) build --release --locked --package trawl-fetch --example experiment
 	$(CARGO) build --release --locked --package trawl-sets --example measure_sets
-	@TRAWL='$(RELEASE)' EXPERIMENT='$(CARGO_TARGET_DIR)/release/examples/experiment' MEASURE='$(CARGO_TARGET_DIR)/release/examples/measure_sets' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
+	$(CARGO) build --release --locked --package trawl-direct --example direct_access
+	@TRAWL='$(RELEASE)' EXPERIMENT='$(CARGO_TARGET_DIR)/release/examples/experiment' MEASURE='$(CARGO_TARGET_DIR)/release/examples/measure_sets' DIRECT='$(CARGO_TARGET_DIR)/release/examples/direct_access' GENERATOR='$(CARGO_TARGET_DIR)/release/trawl-gen' CACHE='$(CACHE)' bench/run
 
 generate: ## rewrite man pages, completions and reference tables from the code
 	@scripts/need.sh build

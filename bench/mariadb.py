@@ -1,7 +1,7 @@
 """A MariaDB server of the bench's own, and clients of it that execute one statement after the other.
 
-The server has a data directory and a socket of its own, no network, and runs as an unprivileged user where the bench
-runs as root. Everything ends and is removed when a `with` block ends, in whatever way.
+The server has a data directory and a socket of its own and no network. It runs as the user of the bench, who alone may be
+able to reach the directory. Everything ends and is removed when a `with` block ends, in whatever way.
 """
 
 from __future__ import annotations
@@ -86,11 +86,8 @@ class Server:
 def serving(work: Path, *options: str) -> Iterator[Server]:
     """Runs a server with an empty database called bench."""
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir=work) as data:
-        os.chmod(data, 0o755)
-        user = "nobody" if os.geteuid() == 0 else ""
-        if user:
-            shutil.chown(data, user)
-        account = [f"--user={user}"] if user else []
+        # It runs as root only if it is told to.
+        account = ["--user=root"] if os.geteuid() == 0 else []
         made = subprocess.run(
             ["mariadb-install-db", "--no-defaults", f"--datadir={data}/db", *account, "--auth-root-authentication-method=normal"],
             check=False, capture_output=True, text=True)

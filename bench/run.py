@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Measures Trawl against the tools that it replaces and prints a table.
+"""Measures Trawl against the tools that it replaces and writes a report with a section for each part.
 
 usage: run.py TRAWL TREE WORK [--trace FILE] [--forest DIR] [--closed FILE]
               [--also DIR] [--generator FILE] [--trees DIR] [--python FILE]
-              [--experiment FILE] [--measure FILE]
+              [--experiment FILE] [--measure FILE] [--direct FILE]
               [--rows N] [--gufi-rows N] [--gufi-sample N] [--huge-rows N]
               [--runs N] [--only PART,…] [--out FILE]
 
@@ -13,9 +13,11 @@ entries or more, `--also` another tree for live finders, `--closed` a trace
 of which a stranger sees little; parts without their input are left out.
 `--experiment` is
 the example of that name in `crates/remote/fetch`, `--measure` the example
-`measure_sets` in `crates/ask/sets`. `--generator` writes traces; from it indexes of the given numbers of rows are
+`measure_sets` in `crates/ask/sets`, `--direct` the example `direct_access` in
+the crate `trawl-direct`. `--generator` writes traces; from it indexes of the given numbers of rows are
 made and kept in `--trees`. `--python` has the module duckdb. Peers that are
-not installed are left out and named. Figures are medians of paired runs; a
+not installed are left out and named. Each section of `--out` is written when
+its part ends; with `--only`, the other sections stay as they are. Figures are medians of paired runs; a
 ratio is ours divided by the peer's, so less than 1 means that we are cheaper.
 Unless stated otherwise, trees are read warm.
 """
@@ -25,12 +27,13 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import shlex
 import shutil
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import call
@@ -50,6 +53,17 @@ from stranger import stranger
 
 EVERY_FIELD = "%p %y %i %m %n %U %G %s %b %A@ %T@ %C@ %l\\n"
 MIB = 1 << 20
+#: Words of the Linux tree: in few files, and in thousands.
+WORDS = ("EXT4_IOC_MIGRATE", "spin_lock_irqsave")
+MOST_INDICES_ROWS = 3_000_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the bench with a section of its own in the report."""
+
+    title: str
+    measure: Callable[[], None]
 
 
 class Bench:
@@ -62,6 +76,7 @@ class Bench:
         self.trace: Path | None = args.trace
         self.experiment: Path | None = args.experiment
         self.measure: Path | None = args.measure
+        self.direct_access: Path | None = args.direct
         self.forest: Path | None = args.forest
         self.closed: Path | None = args.closed
         self.also: Path | None = args.also
@@ -76,8 +91,9 @@ class Bench:
         self.cold_runs = max(3, args.runs // 2)
         self.entries = 0
         self.table = Table()
-        #: Sections of the report beside the table.
-        self.sections: dict[str, str] = {}
+        #: What the part says beside its table.
+        self.said: list[str] = []
+        self.save: Callable[[], None] = lambda: None
         self.out: Path | None = args.out
         self.index = str(self.work / "tree")
         self.work.mkdir(parents=True, exist_ok=True)
@@ -108,7 +124,7 @@ class Bench:
 
     def size(self) -> None:
         """Measures bytes per entry, against plocate's."""
-        entries = self.entries
+        entries = self.entries or count(Path(self.tree))
         ours = tree_bytes(Path(self.index)) / entries
         peers = ""
         if shutil.which("updatedb.plocate"):
@@ -252,103 +268,139 @@ class Bench:
     def call(self) -> None:
         """Measures the search call, and programs with and without it."""
         csv = self.out.with_name("call-depth.csv") if self.out else None
-        setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, self.runs, csv)
-        title, begun = "The search call", f"{self.machine()} `ONLY=call RUNS={self.runs} make bench`"
-
-        def save() -> None:
-            self.sections[title] = "\n\n".join([begun, *setting.said])
-            if self.out:
-                replace_section(self.out, title, self.sections[title])
-
-        setting.save = save
+        setting = call.Setting(Table(), self.trawl, Path(self.tree), self.index, self.work, self.runs, csv)
+        setting.said, setting.save = self.said, self.save
         call.call(setting)
 
     def paper(self) -> None:
         """Compares the numbers of the search call's paper with ours."""
-        setting = call.Setting(self.table, self.trawl, Path(self.tree), self.index, self.work, min(3, self.runs))
-        title, begun = "The search call beside its paper", f"{self.machine()} `ONLY=paper RUNS={self.runs} make bench`"
-
-        def save() -> None:
-            self.sections[title] = "\n\n".join([begun, *setting.said])
-            if self.out:
-                replace_section(self.out, title, self.sections[title])
-
-        setting.save = save
+        setting = call.Setting(Table(), self.trawl, Path(self.tree), self.index, self.work, min(3, self.runs))
+        setting.said, setting.save = self.said, self.save
         paper.paper(setting)
+
+    def script(self, name: str, *words: str, is_table: bool = False) -> None:
+        """Runs another program of the bench; what it prints is part of the section."""
+        script = Path(__file__).with_name(f"{name}.py")
+        ran = subprocess.run([sys.executable, str(script), *words], stdout=subprocess.PIPE, text=True, check=False)
+        printed = ran.stdout.strip()
+        self.said.append(printed if is_table else f"`bench/{name}.py`:\n\n```\n{printed}\n```")
+        if ran.returncode:
+            self.said.append(f"`bench/{name}.py` failed with exit code {ran.returncode}.")
+        self.save()
 
     def sets(self) -> None:
         """Repeats the experiment of the paper on dynamic sets; the cells are written beside the report."""
         if self.experiment is None:
-            print("  without --experiment there are no sets", file=sys.stderr)
             return
         cells = (self.out.parent if self.out else self.work) / "sets-servers.csv"
-        script = Path(__file__).with_name("sets_servers.py")
-        command = [sys.executable, str(script), self.trawl, str(self.experiment), "--out", str(cells), "--runs", str(min(3, self.runs))]
-        gains = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-        self.sections["Dynamic sets at servers"] = (
-            f"{self.machine()} `ONLY=sets make bench`. The gain of a set with four requests in flight at each server over a plain "
-            f"loop; all figures, and the model's, are in `{cells.name}`.\n\n```\n{gains}```"
-        )
+        self.said.append(f"The gain of a set with four requests in flight at each server over a plain loop; all figures, "
+                         f"and the model's, are in `{cells.name}`.")
+        self.script("sets_servers", self.trawl, str(self.experiment), "--out", str(cells), "--runs", str(min(3, self.runs)))
 
     def readers(self) -> None:
         """Compares what reads many files ahead with programs that read them one by one or by processes."""
-        scripts = {
-            "grep_peers": [self.trawl, str(self.work / "readers"), self.tree],
-            "ahead": [self.trawl, str(self.work / "readers"), "--runs", str(self.runs)],
-        }
+        work = str(self.work / "readers")
+        self.script("grep_peers", self.trawl, work, self.tree)
+        self.script("ahead", self.trawl, work, "--runs", str(self.runs))
         if self.measure:
-            scripts["sets_peers"] = [self.trawl, str(self.measure), str(self.work / "readers")]
-        said = [f"{self.machine()} `ONLY=readers make bench`"]
-        for name, words in scripts.items():
-            script = Path(__file__).with_name(f"{name}.py")
-            ran = subprocess.run([sys.executable, str(script), *words], stdout=subprocess.PIPE, text=True, check=False)
-            failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
-            said.append(f"`bench/{name}.py`:\n\n```\n{ran.stdout.strip()}\n```{failed}")
-        self.sections["Reading many files"] = "\n\n".join(said)
+            self.script("sets_peers", self.trawl, str(self.measure), work)
+
+    def grep(self) -> None:
+        """Compares the text index with codesearch's."""
+        work = self.work / "grep"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        self.script("text_index", self.trawl, str(work), self.tree, *WORDS)
 
     def profiles(self) -> None:
         """Measures what recording latency profiles costs."""
-        script = Path(__file__).with_name("profiles.py")
-        command = [sys.executable, str(script), self.trawl, str(self.work / "profiles"), self.tree, "--runs", str(self.runs)]
-        said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        self.sections["Recording latency profiles"] = f"{self.machine()} `ONLY=profiles make bench`\n\n```\n{said}```"
+        self.script("profiles", self.trawl, str(self.work / "profiles"), self.tree, "--runs", str(self.runs))
 
     def propeller(self) -> None:
         """Repeats the evaluation of the paper on Propeller."""
-        script = Path(__file__).with_name("propeller.py")
-        command = [sys.executable, str(script), self.trawl, str(self.work / "propeller"), "--tree", self.tree, "--runs", str(min(5, self.runs))]
-        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
-        self.sections["The evaluation of Propeller"] = f"{self.machine()} `ONLY=propeller make bench`\n\n{ran.stdout.strip()}{failed}"
+        self.script("propeller", self.trawl, str(self.work / "propeller"), "--tree", self.tree, "--runs", str(min(5, self.runs)),
+                    is_table=True)
+
+    def direct(self) -> None:
+        """Compares direct access with path look-up, which is Figure 9 of the paper on Propeller."""
+        if self.direct_access is None:
+            return
+        work = self.work / "direct"
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        self.script("direct", str(self.direct_access), str(work))
+
+    def indices(self) -> None:
+        """Compares named indices with SQLite's."""
+        if self.generator:
+            rows = str(min(self.rows, MOST_INDICES_ROWS))
+            self.script("indices", self.trawl, self.generator, str(self.work / "indices"), "--rows", rows, "--runs", str(self.runs),
+                        is_table=True)
 
     def service(self) -> None:
         """Measures the service for many users."""
-        if self.generator is None:
-            return
-        script = Path(__file__).with_name("service.py")
-        command = [sys.executable, str(script), self.trawl, str(self.work / "service"), "--generator", self.generator,
-                   "--trees", str(self.trees), "--rows", str(self.rows), "--minutes", "5"]
-        ran = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-        failed = f"\n\nIt failed with exit code {ran.returncode}." if ran.returncode else ""
-        self.sections["The service for many users"] = f"{self.machine()} `ONLY=service make bench`\n\n{ran.stdout.strip()}{failed}"
+        if self.generator:
+            self.script("service", self.trawl, str(self.work / "service"), "--generator", self.generator,
+                        "--trees", str(self.trees), "--rows", str(self.rows), "--minutes", "5", is_table=True)
 
     def machine(self) -> str:
         """Describes the machine."""
         version = subprocess.run([self.trawl, "--version"], capture_output=True, text=True, check=False).stdout.strip()
-        return (f"{version}; Linux {platform.release().split('-')[0]}, {os.cpu_count()} cores; medians of {self.runs} paired runs "
-                f"(cold: {self.cold_runs}; a million entries: {max(3, self.runs // 2)}, cold 3), warm where nothing else is said; "
-                f"figures are CPU / wall; a ratio below 1 means that trawl is cheaper.")
+        return f"{version}; Linux {platform.release().split('-')[0]}, {os.cpu_count()} cores"
 
-    def parts(self) -> dict[str, Callable[[], None]]:
+    def measured(self, name: str) -> None:
+        """Measures a part and writes its section, also if it fails half-way."""
+        part = self.parts()[name]
+        self.table, self.said = Table(), []
+        load = os.getloadavg()[0]
+        intro = f"{self.machine()}; load before it: {load:.1f}; `ONLY={name} RUNS={self.runs} make bench`"
+
+        def save() -> None:
+            table = [self.table.markdown()] if self.table.rows else []
+            text = "\n\n".join([f"{intro}.", *table, *self.said])
+            if self.out:
+                replace_section(self.out, part.title, text)
+
+        self.save = save
+        begun = time.monotonic()
+        try:
+            part.measure()
+        except Exception as error:  # the other parts are measured nevertheless
+            traceback.print_exc()
+            self.said.append(f"This part broke off: {type(error).__name__}: {error}")
+        intro += f", {(time.monotonic() - begun) / 60:.1f} minutes"
+        if self.table.rows or self.said:
+            save()
+            print("\n\n".join([f"## {part.title}", self.table.markdown(), *self.said]), flush=True)
+
+    def parts(self) -> dict[str, Part]:
         """Returns all measurements, in the order of the report."""
         return {
-            "scan": self.scan, "index": self.fresh_index, "size": self.size, "start": self.start_up,
-            "questions": self.questions, "live": self.live, "million": self.million,
-            "recording": self.recording, "seen": self.seen, "bytes": self.bytes, "names": self.names,
-            "columns": self.columns, "gufi": self.gufi, "hundred": self.hundred,
-            "fresh": self.fresh, "call": self.call, "paper": self.paper, "sets": self.sets,
-            "readers": self.readers, "profiles": self.profiles, "propeller": self.propeller,
-            "service": self.service,
+            "scan": Part("Scanning a tree", self.scan),
+            "index": Part("The tree's index", self.fresh_index),
+            "size": Part("Bytes per entry", self.size),
+            "start": Part("Start-up", self.start_up),
+            "questions": Part("Questions about a tree", self.questions),
+            "live": Part("Live finders", self.live),
+            "million": Part("A million entries", self.million),
+            "recording": Part("A recorded tree", self.recording),
+            "seen": Part("Who may see little", self.seen),
+            "bytes": Part("Bytes per entry by column", self.bytes),
+            "names": Part("Names", self.names),
+            "columns": Part("Columns", self.columns),
+            "gufi": Part("GUFI's questions", self.gufi),
+            "indices": Part("Named indices", self.indices),
+            "grep": Part("The text index", self.grep),
+            "profiles": Part("Recording latency profiles", self.profiles),
+            "service": Part("The service for many users", self.service),
+            "propeller": Part("The evaluation of Propeller", self.propeller),
+            "direct": Part("Direct access", self.direct),
+            "fresh": Part("Freshness", self.fresh),
+            "readers": Part("Reading many files", self.readers),
+            "sets": Part("Dynamic sets at servers", self.sets),
+            "call": Part("The search call", self.call),
+            "hundred": Part("A hundred million entries", self.hundred),
+            "paper": Part("The search call beside its paper", self.paper),
         }
 
 
@@ -363,7 +415,7 @@ def main() -> None:
     parser.add_argument("trawl", type=Path)
     parser.add_argument("tree", type=Path)
     parser.add_argument("work", type=Path)
-    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees", "--experiment", "--measure"):
+    for tree in ("--trace", "--forest", "--closed", "--also", "--generator", "--trees", "--experiment", "--measure", "--direct"):
         parser.add_argument(tree, type=Path)
     parser.add_argument("--python", type=Path, default=Path(sys.executable))
     for option, rows in (("--rows", 10_000_000), ("--gufi-rows", 2_200_000), ("--gufi-sample", 100_000), ("--huge-rows", 100_000_000)):
@@ -377,20 +429,22 @@ def main() -> None:
     unknown = sorted(set(args.only or []) - set(parts))
     if unknown:
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
-    for name in args.only or parts:
-        parts[name]()
-    entries = bench.entries or count(args.tree)
-    report = f"{bench.machine()}\nThe tree has {entries:,} entries.\n\n{bench.table.markdown()}\n\n{versions(bench)}\n"
-    print(report)
     if args.out and args.only is None:
-        args.out.write_text("# Results\n\nMade by `make bench`; see `bench/run.py`.\n\n" + report)
-    if args.out:
-        for title, text in bench.sections.items():
-            replace_section(args.out, title, text)
+        args.out.write_text(head(bench))
+    for name in args.only or parts:
+        bench.measured(name)
+
+
+def head(bench: Bench) -> str:
+    """Returns the report's beginning."""
+    return (f"# Results\n\nA run of `make bench`, whose parts are described in [docs/bench.md](../docs/bench.md). Figures are CPU / wall, "
+            f"medians of {bench.runs} paired runs (cold: {bench.cold_runs}; a million entries: {max(3, bench.runs // 2)}, cold 3), warm where "
+            f"nothing else is said. A ratio is ours divided by the peer's: less than 1 means that trawl is cheaper.\n\n"
+            f"The tree has {count(Path(bench.tree)):,} entries. {versions(bench)}\n")
 
 
 def versions(bench: Bench) -> str:
-    """Returns the versions of all programs, and the exact command."""
+    """Returns the machine and the versions of all programs."""
     asked = {"find": "--version", "fdfind": "--version", "bfs": "--version", "plocate": "--version", "sqlite3": "--version"}
     said = []
     for program, option in asked.items():
@@ -401,8 +455,7 @@ def versions(bench: Bench) -> str:
     processor = next((line.partition(":")[2].strip() for line in Path("/proc/cpuinfo").read_text().splitlines()
                       if line.startswith("model name")), platform.machine())
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
-    return (f"Machine: {processor}, {memory} GiB. Versions: {'; '.join(said)}.\n\n"
-            f"Command: `{shlex.join(['bench/run.py', *sys.argv[1:]])}`")
+    return f"Machine: {processor}, {memory} GiB. Versions: {'; '.join(said)}."
 
 
 if __name__ == "__main__":

@@ -121,6 +121,12 @@ export async function until(page, what, step) {
   }
 }
 
+/** Waits until what `read` returns is as expected: the page may show the former state for a moment. */
+export async function becomes(page, read, isExpected) {
+  let seen;
+  await until(page, () => `${seen}`, async () => isExpected((seen = await read())));
+}
+
 /** Returns the violations that axe finds, as text. */
 export async function violations(page) {
   await page.evaluate(axeSource);

@@ -1,5 +1,5 @@
 /** Checks of the login, against a stand-in for the service: it answers in the place of the server. */
-import { expect, settled, violations, watchTraffic } from './harness.mjs';
+import { becomes, expect, settled, until, violations, watchTraffic } from './harness.mjs';
 
 const PASSWORD = 'the right one';
 const DEEP = '/search?path=%2Fsrv&q=report';
@@ -34,7 +34,7 @@ async function standIn(page, given = {}) {
 
 const userField = (page) => page.getByLabel('User name');
 const passwordField = (page) => page.getByLabel('Password', { exact: true });
-const isFocused = (locator) => locator.evaluate((element) => element === document.activeElement);
+const isFocused = (page, locator) => until(page, `${locator} has no focus`, () => locator.evaluate((element) => element === document.activeElement));
 
 async function logIn(page, user = 'ada') {
   await userField(page).fill(user);
@@ -67,7 +67,7 @@ export const checks = ({ url }) => {
       const service = await standIn(page);
       await page.goto(at(DEEP));
       await userField(page).waitFor();
-      expect(await isFocused(userField(page)), 'the form has no focus');
+      await isFocused(page, userField(page));
       await page.keyboard.press('Enter');
       expect(service.asked.length === 0, 'an empty form is sent');
       await page.keyboard.type('ada');
@@ -75,19 +75,19 @@ export const checks = ({ url }) => {
       await page.keyboard.type('wrong');
       await page.keyboard.press('Tab');
       await page.keyboard.press('Space');
-      expect((await passwordField(page).getAttribute('type')) === 'text', 'the password is not shown');
+      await becomes(page, () => passwordField(page).getAttribute('type'), (type) => type === 'text');
       await page.keyboard.press('Shift+Tab');
       await page.keyboard.press('Enter');
       await page.getByRole('alert').waitFor();
-      expect(await isFocused(passwordField(page)), 'the wrong field has no focus');
-      expect((await passwordField(page).inputValue()) === '', 'the wrong password stays');
+      await isFocused(page, passwordField(page));
+      await becomes(page, () => passwordField(page).inputValue(), (typed) => typed === '');
       await page.keyboard.type(PASSWORD);
       await page.keyboard.press('Enter');
       await page.getByText('Nothing was found').waitFor();
       expect(page.url() === at(DEEP), page.url());
       expect(JSON.stringify(service.asked.at(-1)) === JSON.stringify({ user: 'ada', password: PASSWORD }), JSON.stringify(service.asked));
       expect((await page.evaluate(() => sessionStorage.getItem('trawl.session'))) === 'secret-1', 'the session is not kept');
-      expect(await isFocused(page.locator('main')), 'the focus is lost');
+      await isFocused(page, page.locator('main'));
       const tab = await page.context().newPage();
       await tab.goto(at('/'));
       await tab.getByRole('searchbox').waitFor();
@@ -96,7 +96,7 @@ export const checks = ({ url }) => {
       const service = await standIn(page);
       await page.goto(at('/'));
       await page.getByRole('button', { name: 'Use a token instead' }).click();
-      expect(await isFocused(page.getByLabel('Token', { exact: true })), 'the field has no focus');
+      await isFocused(page, page.getByLabel('Token', { exact: true }));
       await page.keyboard.type('right');
       await page.keyboard.press('Enter');
       await page.getByRole('searchbox').waitFor();

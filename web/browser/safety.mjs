@@ -1,5 +1,5 @@
 /** Checks of safety and accessibility: hostile names, all views with axe, small screens, many rows. */
-import { expect, rowsOf, settled, violations, until } from './harness.mjs';
+import { becomes, expect, rowsOf, settled, violations, until } from './harness.mjs';
 
 /** Rows of the long answer. */
 const MANY = 1_000_000;
@@ -71,7 +71,7 @@ export const checks = ({ tree, hasSql, url }) => {
       const panel = page.getByRole('complementary', { name: 'Details' });
       await panel.getByText('The owner').waitFor();
       await panel.getByText('characters that are not visible text').waitFor();
-      expect(new URL(page.url()).searchParams.get('openraw')?.endsWith('636166e92e747874'), page.url());
+      await becomes(page, () => page.url(), (address) => new URL(address).searchParams.get('openraw')?.endsWith('636166e92e747874'));
     }],
     ['a right-to-left override does not turn the details around', file('\u202egnp.exe'), {}, async (page) => {
       await settled(page);
@@ -128,7 +128,7 @@ export const checks = ({ tree, hasSql, url }) => {
       expect(light !== dark, 'dark is as light');
       await page.reload();
       await settled(page);
-      expect((await surface()) === dark, 'the theme is forgotten');
+      await becomes(page, surface, (colour) => colour === dark);
     }],
     ['a million rows can be scrolled to the last', undefined, {}, async (page) => {
       await answerMany(page);

@@ -1,7 +1,9 @@
 /** Checks of the search view. */
-import { expect, rowsOf, settled, until } from './harness.mjs';
+import { becomes, expect, rowsOf, settled, until } from './harness.mjs';
 
 const findLine = (page) => page.getByLabel('Command line', { exact: true });
+
+const lineHas = (page, text) => becomes(page, () => findLine(page).inputValue(), (line) => line.includes(text));
 
 /** The button of a chip. */
 const chip = (page, name) => page.locator('.chip-button', { hasText: name }).first();
@@ -13,16 +15,15 @@ export const checks = ({ tree }) => {
       await settled(page);
       await page.getByRole('searchbox').fill('');
       await page.getByRole('searchbox').pressSequentially('report', { delay: 20 });
-      await page.getByRole('gridcell', { name: /report\.txt/ }).waitFor();
-      expect((await rowsOf(page, 'Hits')).length === 1, `${await rowsOf(page, 'Hits')}`);
-      expect(new URL(page.url()).searchParams.get('q') === 'report', page.url());
-      expect((await findLine(page).inputValue()).includes("-iname '*report*'"), await findLine(page).inputValue());
+      await becomes(page, () => rowsOf(page, 'Hits'), (rows) => rows.length === 1 && rows[0].includes('report.txt'));
+      await becomes(page, () => page.url(), (address) => new URL(address).searchParams.get('q') === 'report');
+      await lineHas(page, "-iname '*report*'");
     }],
     ['the start page searches from the first letter', '/', {}, async (page) => {
       await settled(page);
       await page.getByRole('searchbox').pressSequentially('image', { delay: 20 });
       await page.getByRole('gridcell', { name: /image\.png/ }).first().waitFor();
-      expect((await page.getByRole('searchbox').inputValue()) === 'image', 'letters were lost');
+      await becomes(page, () => page.getByRole('searchbox').inputValue(), (typed) => typed === 'image');
     }],
     ['no letter is lost, however fast somebody types and however slow the machine is', '/', {}, async (page) => {
       await settled(page);
@@ -54,7 +55,7 @@ export const checks = ({ tree }) => {
       await page.keyboard.press('Enter');
       await page.keyboard.press('Escape');
       await page.getByText(/^9 hits/).waitFor();
-      expect((await findLine(page).inputValue()).includes('-size +600c'), await findLine(page).inputValue());
+      await lineHas(page, '-size +600c');
     }],
     ['a type chip', `/search?path=${here}`, {}, async (page) => {
       await settled(page);
@@ -67,8 +68,8 @@ export const checks = ({ tree }) => {
       await settled(page);
       await chip(page, 'Age').click();
       await page.getByRole('button', { name: 'not modified for 2 years' }).click();
-      await page.getByRole('gridcell', { name: /image\.png/ }).waitFor();
-      expect((await findLine(page).inputValue()).includes('-mtime +730'), await findLine(page).inputValue());
+      await becomes(page, () => rowsOf(page, 'Hits'), (rows) => rows.length === 1 && rows[0].includes('image.png'));
+      await lineHas(page, '-mtime +730');
     }],
     ['an edited line becomes chips', `/search?path=${here}`, {}, async (page) => {
       await settled(page);
@@ -114,20 +115,20 @@ export const checks = ({ tree }) => {
       const grid = page.getByRole('grid', { name: 'Hits' });
       await grid.focus();
       await page.keyboard.press('ArrowDown');
-      expect((await grid.getAttribute('aria-activedescendant')) !== null, 'no row is active');
+      await page.locator('[role=grid][aria-activedescendant]').waitFor();
       await page.keyboard.press('Enter');
       const panel = page.getByRole('complementary', { name: 'Details' });
       await panel.getByText('may read and write').first().waitFor();
       await panel.getByRole('heading', { name: 'History' }).waitFor();
       await page.keyboard.press('Escape');
       await panel.waitFor({ state: 'detached' });
-      expect(await grid.evaluate((element) => element === document.activeElement), 'the focus is lost');
+      await until(page, 'the focus is lost', () => grid.evaluate((element) => element === document.activeElement));
     }],
     ['a slash focuses the search', `/search?path=${here}`, {}, async (page) => {
       await settled(page);
       await page.getByRole('grid', { name: 'Hits' }).focus();
       await page.keyboard.press('/');
-      expect(await page.getByRole('searchbox').evaluate((element) => element === document.activeElement), 'the search has no focus');
+      await until(page, 'the search has no focus', () => page.getByRole('searchbox').evaluate((element) => element === document.activeElement));
     }],
     ['details: permissions in words, who may read, history', `/file?path=${encodeURIComponent(`${tree}/projects/apollo/report.txt`)}`, {}, async (page) => {
       await settled(page);

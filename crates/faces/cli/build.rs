@@ -1,8 +1,8 @@
 //! Links the programs with the static unwinder of the C compiler, if it has one: each library that
 //! the loader need not find and map makes starting shorter. Without it, they need libgcc_s.so.
 //!
-//! Programs have symbols, but no debug information, also in development: it is half of their size, and
-//! nearly every test installs a copy of them.
+//! In development, programs have symbols, but no debug information: it is half of their size, and nearly
+//! every test installs a copy of them. Optimised ones have neither, by their profile.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +13,10 @@ const UNWINDER: &str = "libgcc_eh.a";
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=CC");
-    println!("cargo::rustc-link-arg-bins=-Wl,--strip-debug");
+    // The linker obeys the last such option, so the profile's would have no effect beside this one.
+    if std::env::var_os("PROFILE").is_some_and(|profile| profile == "debug") {
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-debug");
+    }
     let is_native = std::env::var_os("TARGET") == std::env::var_os("HOST");
     let is_gnu = std::env::var("CARGO_CFG_TARGET_ENV").is_ok_and(|env| env == "gnu");
     if !is_native || !is_gnu {

@@ -115,7 +115,7 @@ fn print_counts(
     let options = StatsOptions {
         kinds: &Kinds::usual(),
         expression,
-        limit: 20,
+        limit: Some(20),
         now: now(),
     };
     let counts = stats(session, path, &options, &Owners::default())?;

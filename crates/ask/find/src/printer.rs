@@ -143,17 +143,27 @@ impl<'a> Printer<'a> {
             return Ok(());
         }
         self.flush_all()?;
+        let mut lines = Vec::with_capacity(complaints.len() + 64);
         for line in complaints.split_inclusive(|b| *b == b'\n') {
-            self.say_all(&[b"find: ", line].concat());
+            lines.extend_from_slice(b"find: ");
+            lines.extend_from_slice(line);
         }
+        self.say_all(&lines);
         Ok(())
     }
 
     /// Writes a message about a path, and sets the exit code to 1.
     pub(crate) fn complain(&self, path: &[u8], why: &str) -> io::Result<()> {
+        let mut line = Vec::new();
+        self.add_complaint(path, why, &mut line);
+        self.tell(&line)
+    }
+
+    /// Appends a message about a path to others, for [`Printer::tell`], and sets the exit code to 1.
+    pub(crate) fn add_complaint(&self, path: &[u8], why: &str, complaints: &mut Vec<u8>) {
         let quoted = quote::message(path, self.locale);
         self.fail();
-        self.tell(format!("{quoted}: {why}\n").as_bytes())
+        complaints.extend_from_slice(format!("{quoted}: {why}\n").as_bytes());
     }
 
     /// Writes a line to standard error without changing the exit code.

@@ -159,6 +159,7 @@ pub(crate) fn explain<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stats::PlaceStats;
 
     #[test]
     fn fits_latency_and_bandwidth_from_the_least_crowded_fetches() {
@@ -175,5 +176,39 @@ mod tests {
         let mut alike = Fit::default();
         alike.add(4096, Duration::from_millis(5), 1);
         assert_eq!(alike.line(), (0.005, f64::INFINITY));
+    }
+
+    #[test]
+    fn a_set_saves_what_a_plain_loop_takes_longer() {
+        let millis = Duration::from_millis;
+        let mut fit = Fit::default();
+        for level in 0..40 {
+            fit.add(4096, millis(10), level % 4);
+        }
+        let mut stats = Stats {
+            delivered: 50,
+            processing_time: millis(200),
+            expansion_time: millis(50),
+            elapsed: millis(300),
+            consumers: 1,
+            places: vec![PlaceStats {
+                place: "here".into(),
+                in_flight_max: 4,
+                ..PlaceStats::default()
+            }],
+            ..Stats::default()
+        };
+        let explained = explain(&stats, [(&fit, 8)].into_iter());
+        // 40 fetches of 10 ms one after the other, the names, and all processing.
+        assert_eq!(explained.predicted_plain, millis(400 + 50 + 200));
+        assert_eq!(explained.saved, millis(350));
+        assert_eq!(explained.processing_per_member, millis(4));
+        assert_eq!(explained.places[0].load.window, 4.0);
+        // The first fetch, then the processing of all, ten of which were cached: members arrive
+        // faster than they are processed.
+        assert_eq!(explained.predicted_set, millis(10 + 50 * 4));
+        stats.elapsed = millis(700);
+        let explained = explain(&stats, [(&fit, 8)].into_iter());
+        assert_eq!(explained.saved, Duration::ZERO);
     }
 }

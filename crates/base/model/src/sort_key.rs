@@ -50,6 +50,12 @@ impl SortKey {
         self.bytes(bytes, Direction::Up)
     }
 
+    /// Returns the key that has these bytes.
+    #[must_use]
+    pub fn from_bytes(bytes: Vec<u8>) -> SortKey {
+        SortKey(bytes)
+    }
+
     /// Returns the bytes.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {

@@ -125,3 +125,13 @@ pub use error::{Errno, Op, SysError};
 pub use own_id::own_id;
 pub use rustix::fs::CWD;
 pub use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+
+/// Returns true if something holds soon after a descriptor was closed: until they run their programs,
+/// the children that other tests have started have a copy of it.
+#[cfg(test)]
+pub(crate) fn soon(mut holds: impl FnMut() -> bool) -> bool {
+    (0..10_000).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        holds()
+    })
+}

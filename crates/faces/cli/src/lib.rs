@@ -50,6 +50,7 @@ mod documents;
 mod du;
 mod duplicates;
 pub mod exit;
+pub mod export;
 mod failure;
 mod find;
 mod foresight;
@@ -207,6 +208,7 @@ fn run_as(words: Vec<OsString>) -> Exit {
         }
     };
     again::write_held_back();
+    output::write_gathered();
     own::finish();
     exit
 }

@@ -5,10 +5,12 @@
 //! quietly, through SIGPIPE ([`end_quietly_on_closed_pipe`]).
 
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use trawl_model::SortKey;
 use trawl_model::operation::Operation;
+use trawl_model::sync::lock;
 use trawl_remote::rows::{Beginning, Piece, Row};
 use trawl_report::controls::Controls;
 use trawl_report::csv::Cells;
@@ -129,6 +131,7 @@ impl Write for Target {
         match self {
             Target::Open(stdout) => {
                 again::note_begun();
+                write_gathered();
                 let _span = Operation::WriteOutput.span();
                 stdout.write(bytes).map_err(as_inherited)
             }
@@ -328,9 +331,40 @@ pub(crate) fn tell(line: impl std::fmt::Display) {
 
 /// Prints a line like [`tell`], but one that need not be valid UTF-8.
 pub(crate) fn tell_bytes(line: &[u8]) {
+    write_gathered();
     let controls = Controls::of(io::stderr().is_terminal());
     let line = [&controls.show(line), &b"\n"[..]].concat();
     let _ = io::stderr().lock().write_all(&line);
+}
+
+/// Messages of [`say_with_others`] that have not been written yet.
+static GATHERED: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// Bytes of messages that are written together: usually no more than the 4,096 that a pipe takes at once
+/// (PIPE_BUF), so that messages of other programs do not tear them apart.
+const GATHERED_BYTES: usize = 3 << 10;
+
+/// Prints a message like [`say`], of which thousands may follow each other. Unless somebody watches, it is
+/// written together with others: at the latest before other messages or output, and at the end.
+pub(crate) fn say_with_others(message: impl std::fmt::Display) {
+    if io::stderr().is_terminal() {
+        return say(message);
+    }
+    let mut gathered = lock(&GATHERED);
+    gathered.extend(format!("trawl: {message}\n").bytes());
+    if gathered.len() >= GATHERED_BYTES {
+        let _ = io::stderr()
+            .lock()
+            .write_all(&std::mem::take(&mut *gathered));
+    }
+}
+
+/// Writes messages of [`say_with_others`] that have not been written yet.
+pub(crate) fn write_gathered() {
+    let gathered = std::mem::take(&mut *lock(&GATHERED));
+    if !gathered.is_empty() {
+        let _ = io::stderr().lock().write_all(&gathered);
+    }
 }
 
 /// Prints the help, the version, or an error in the command line together with the words that cause

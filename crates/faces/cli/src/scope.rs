@@ -14,7 +14,7 @@ pub(crate) use trawl_session::{Denials, Depth, Follow, PATHS_AT_ONCE, Part};
 use crate::arguments::Manner;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::output::say;
+use crate::output::{say, say_with_others};
 
 /// One question, and how the command ends.
 pub(crate) struct Session {
@@ -93,7 +93,10 @@ impl Manner {
 
 /// Prints a notice.
 pub(crate) fn say_notice(notice: Notice) {
-    say(notice);
+    match notice {
+        Notice::Denied { .. } => say_with_others(notice),
+        notice => say(notice),
+    }
 }
 
 /// Returns the message about a path outside every source. `nearest` is the root that shares most of

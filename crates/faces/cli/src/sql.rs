@@ -72,6 +72,7 @@ group-members and relations, for which files are read.
 Examples:
   trawl export --parquet /tmp/index             export everything
   trawl export --csv /tmp/home --tables entries /home
+  trawl --remote ssh:index1 export --parquet /tmp/index1
   duckdb -c \"SELECT count(*) FROM '/tmp/index/entries/*.parquet'\"";
 
 /// Format of rows.
@@ -304,6 +305,8 @@ pub struct Order {
     pub status: bool,
     /// True if no text in comma-separated values may begin like a formula.
     pub spreadsheet: bool,
+    /// True if files are sent to a client on another machine.
+    pub is_sent: bool,
     /// The task.
     pub task: Task,
 }
@@ -379,10 +382,12 @@ pub fn read(words: Vec<OsString>) -> Result<Order, Exit> {
             return Err(Exit::Fatal);
         }
     };
-    order(arguments.index, manner, task).map_err(|failure| {
+    let is_sent = arguments.answers && arguments.gives_rows;
+    let order = order(arguments.index, manner, task).map_err(|failure| {
         say(&failure);
         failure.exit()
-    })
+    });
+    Ok(Order { is_sent, ..order? })
 }
 
 fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Failure> {
@@ -408,6 +413,7 @@ fn order(index: Option<PathBuf>, manner: Manner, task: Task) -> Result<Order, Fa
         as_of,
         status: manner.status,
         spreadsheet: manner.spreadsheet,
+        is_sent: false,
         task,
     })
 }

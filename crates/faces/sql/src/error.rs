@@ -81,6 +81,9 @@ pub(crate) enum SqlError {
         /// The reason.
         why: String,
     },
+    /// An export cannot be written.
+    #[error(transparent)]
+    Export(#[from] trawl_cli::export::ExportError),
     /// A file could not be made, read or written.
     #[error("cannot {action} {}: {}", path.display(), trawl_cli::sql::cause(source))]
     File {

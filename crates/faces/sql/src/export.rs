@@ -1,24 +1,18 @@
-//! Runs `trawl export`: writes everything that this user may see to files for other programs.
-//!
-//! The files are written to a new directory beside the requested one. It gets its name when all
-//! files are complete and on disk, so an export either exists as a whole or not at all. An earlier
-//! export is exchanged for the new one in one step.
+//! Runs `trawl export`: writes everything that this user may see to files for other programs, or sends
+//! the files to a client on another machine.
 
 use std::ffi::OsStr;
-use std::io::{self, IsTerminal, Write};
+use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde_json::json;
 use trawl_cli::exit::Exit;
+use trawl_cli::export::{ABOUT, Destination, Progress, Sent, part_name};
 use trawl_cli::sql::{ExportArgs, ExportTable, Format, Order};
 use trawl_model::escape::escape;
 use trawl_model::filter::Filter;
@@ -31,21 +25,19 @@ use crate::output::{Cells, Form, Sink, Writer};
 use crate::scan::leave_to_nearer;
 use crate::tables::{Job, Reach, Table, Target};
 
-/// The file that describes an export; its presence shows that a directory is one.
-const ABOUT: &str = "export.json";
-/// Interval at which progress is shown.
-const SHOWN_EVERY: Duration = Duration::from_millis(200);
-
 /// Runs the command.
 pub(crate) fn run(order: &Order, args: &ExportArgs) -> Result<Exit> {
-    let (format, dir) = wanted(args)?;
-    let place = Destination::make(dir, args.force)?;
+    let (format, dir) = args.wanted()?;
+    let place = match order.is_sent {
+        true => Place::Client,
+        false => Place::Here(Destination::make(dir, args.force)?),
+    };
     let catalog = Catalog::open(&order.indexes, order.as_of)?;
     let targets = targets(&catalog, args)?;
     let cancel =
         trawl_sys::signal::watch_interrupts().unwrap_or_else(|_| trawl_sys::signal::interrupted());
     let mut export = Export {
-        dir: place.part.clone(),
+        place: &place,
         format,
         cells: Cells::of(order.spreadsheet),
         catalog: &catalog,
@@ -60,43 +52,30 @@ pub(crate) fn run(order: &Order, args: &ExportArgs) -> Result<Exit> {
         about.push(export.table(table)?);
     }
     export.progress.end();
-    write_about(&place.part, format, &catalog, &about)?;
-    place.publish()?;
+    write_about(&place, format, &catalog, &about)?;
+    if let Place::Here(destination) = place {
+        destination.publish()?;
+    }
     Ok(tell(&catalog.told(), Status::of(order)))
 }
 
-fn wanted(args: &ExportArgs) -> Result<(Format, &Path)> {
-    let parquet = args.parquet.as_deref().map(|dir| (Format::Parquet, dir));
-    let csv = args.csv.as_deref().map(|dir| (Format::Csv, dir));
-    let json = args.json.as_deref().map(|dir| (Format::Json, dir));
-    let wanted = parquet.or(csv).or(json);
-    wanted.ok_or_else(|| {
-        SqlError::Usage("no destination given: use --parquet, --csv or --json DIR".into())
-    })
-}
-
-/// The tables, in the order in which they are written.
-const EXPORTED: [(ExportTable, Table); 8] = [
-    (ExportTable::Entries, Table::Entries),
-    (ExportTable::Dirs, Table::Dirs),
-    (ExportTable::Xattrs, Table::Xattrs),
-    (ExportTable::Attributes, Table::Attributes),
-    (ExportTable::FileGroups, Table::FileGroups),
-    (ExportTable::GroupMembers, Table::GroupMembers),
-    (ExportTable::Relations, Table::Relations),
-    (ExportTable::Issues, Table::Issues),
+/// The tables of the engine, in the order of [`ExportTable::ALL`].
+const EXPORTED: [Table; 8] = [
+    Table::Entries,
+    Table::Dirs,
+    Table::Xattrs,
+    Table::Attributes,
+    Table::FileGroups,
+    Table::GroupMembers,
+    Table::Relations,
+    Table::Issues,
 ];
 
 fn tables(args: &ExportArgs) -> Vec<Table> {
-    let is_wanted = |(name, table): &&(ExportTable, Table)| match args.tables.is_empty() {
-        true => !table.is_computed(),
-        false => args.tables.contains(name),
-    };
-    EXPORTED
-        .iter()
-        .filter(is_wanted)
-        .map(|(_, table)| *table)
-        .collect()
+    let wanted = args.wanted_tables();
+    let all = ExportTable::ALL.iter().zip(EXPORTED);
+    let wanted = all.filter(|(name, _)| wanted.contains(name));
+    wanted.map(|(_, table)| table).collect()
 }
 
 /// Returns the parts to export: all sources, or everything at and below the given paths.
@@ -169,9 +148,27 @@ fn absolute(given: &OsStr) -> Result<Vec<u8>> {
         .ok_or_else(|| failed(io::Error::from(io::ErrorKind::InvalidInput)))
 }
 
+/// Where files are written to.
+enum Place {
+    /// A directory on this machine.
+    Here(Destination),
+    /// A client on another machine.
+    Client,
+}
+
+impl Place {
+    /// Begins the file with this name.
+    fn file(&self, name: String) -> Result<Sink> {
+        match self {
+            Place::Here(destination) => Sink::file(&destination.part().join(name)),
+            Place::Client => Ok(Sink::client(Sent::new(name))),
+        }
+    }
+}
+
 /// An export in progress.
 struct Export<'a> {
-    dir: PathBuf,
+    place: &'a Place,
     format: Format,
     cells: Cells,
     catalog: &'a Catalog,
@@ -185,8 +182,9 @@ struct Export<'a> {
 impl Export<'_> {
     fn table(&mut self, table: Table) -> Result<serde_json::Value> {
         let name = table.info().name;
-        let dir = self.dir.join(name);
-        make_dir(&dir)?;
+        if let Place::Here(destination) = self.place {
+            destination.make_table(name)?;
+        }
         let schema = table.schema();
         let columns: Vec<usize> = (0..schema.fields().len()).collect();
         let filter = Filter::default();
@@ -201,7 +199,8 @@ impl Export<'_> {
             cancel: self.cancel,
         };
         let mut parts = Parts {
-            dir: &dir,
+            place: self.place,
+            name,
             format: self.format,
             cells: self.cells,
             part_rows: self.part_rows,
@@ -213,7 +212,7 @@ impl Export<'_> {
         let mut failed = Ok(());
         table.produce(&job, &mut |batch| {
             failed = parts.put(&batch);
-            progress.show(name, parts.rows);
+            progress.show(|| format!("{name}: {} rows", parts.rows));
             match failed {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
@@ -221,14 +220,18 @@ impl Export<'_> {
         })?;
         failed?;
         parts.close(table)?;
-        sync_dir(&dir)?;
+        if let Place::Here(destination) = self.place {
+            destination.sync_table(name)?;
+        }
         Ok(json!({ "table": name, "rows": parts.rows, "parts": parts.parts }))
     }
 }
 
 /// The files of one table.
 struct Parts<'a> {
-    dir: &'a Path,
+    place: &'a Place,
+    /// The name of the table.
+    name: &'a str,
     format: Format,
     cells: Cells,
     part_rows: usize,
@@ -263,18 +266,10 @@ impl Parts<'_> {
     }
 
     fn begin(&mut self, schema: &arrow::datatypes::SchemaRef) -> Result<Writer> {
-        let end = match self.format {
-            Format::Csv => "csv",
-            Format::Json => "jsonl",
-            _ => "parquet",
-        };
         self.parts += 1;
-        let path = self.dir.join(format!("part-{:05}.{end}", self.parts));
-        Writer::to(
-            (Form::Named(self.format), self.cells),
-            schema,
-            Sink::file(&path)?,
-        )
+        let part = part_name(self.parts, self.format);
+        let sink = self.place.file(format!("{}/{part}", self.name))?;
+        Writer::to((Form::Named(self.format), self.cells), schema, sink)
     }
 
     /// Finishes the last part. Even an empty table has a file, which shows its columns.
@@ -288,7 +283,7 @@ impl Parts<'_> {
 }
 
 fn write_about(
-    dir: &Path,
+    place: &Place,
     format: Format,
     catalog: &Catalog,
     tables: &[serde_json::Value],
@@ -317,128 +312,7 @@ fn write_about(
         "sources": sources.collect::<Vec<_>>(),
         "tables": tables,
     });
-    let path = dir.join(ABOUT);
-    let failed = |source| SqlError::File {
-        action: "write",
-        path: path.clone(),
-        source,
-    };
-    let mut file = std::fs::File::create_new(&path).map_err(failed)?;
-    writeln!(file, "{about}")
-        .and_then(|()| file.sync_all())
-        .map_err(failed)
-}
-
-/// The destination of an export.
-struct Destination {
-    /// The requested directory.
-    dir: PathBuf,
-    /// The directory that is written to.
-    part: PathBuf,
-    /// Whether an earlier export exists.
-    replaces: bool,
-}
-
-impl Destination {
-    fn make(dir: &Path, force: bool) -> Result<Destination> {
-        let dir = std::path::absolute(dir).map_err(|source| file_error("write", dir, source))?;
-        let exists = dir.symlink_metadata().is_ok();
-        if exists && !force {
-            return Err(SqlError::Usage(format!(
-                "{} already exists; --force replaces an earlier export",
-                dir.display()
-            )));
-        }
-        if exists && !dir.join(ABOUT).is_file() {
-            return Err(SqlError::Usage(format!(
-                "{} is not an export, and is left alone",
-                dir.display()
-            )));
-        }
-        let mut name = dir.file_name().map(ToOwned::to_owned).unwrap_or_default();
-        name.push(format!(".part-{}", std::process::id()));
-        let part = dir.with_file_name(name);
-        make_dir(&part)?;
-        Ok(Destination {
-            dir,
-            part,
-            replaces: exists,
-        })
-    }
-
-    /// Gives the directory its name.
-    fn publish(self) -> Result<()> {
-        sync_dir(&self.part)?;
-        let flags = match self.replaces {
-            true => RenameFlags::EXCHANGE,
-            false => RenameFlags::NOREPLACE,
-        };
-        renameat_with(CWD, &self.part, CWD, &self.dir, flags)
-            .map_err(|error| file_error("rename to", &self.dir, error.into()))?;
-        sync_dir(self.dir.parent().unwrap_or(Path::new("/")))
-        // An earlier export now has the other name and is removed on drop.
-    }
-}
-
-impl Drop for Destination {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.part);
-    }
-}
-
-fn make_dir(dir: &Path) -> Result<()> {
-    // File names and sizes are private to the owner.
-    let made = std::fs::DirBuilder::new().mode(0o700).create(dir);
-    made.map_err(|source| file_error("make", dir, source))
-}
-
-fn sync_dir(dir: &Path) -> Result<()> {
-    let synced = std::fs::File::open(dir).and_then(|dir| dir.sync_all());
-    synced.map_err(|source| file_error("sync", dir, source))
-}
-
-fn file_error(action: &'static str, path: &Path, source: io::Error) -> SqlError {
-    SqlError::File {
-        action,
-        path: path.to_owned(),
-        source,
-    }
-}
-
-/// Progress display on a terminal.
-struct Progress {
-    is_watched: bool,
-    shown: Instant,
-    is_open: bool,
-}
-
-impl Progress {
-    fn new() -> Progress {
-        Progress {
-            is_watched: io::stderr().is_terminal(),
-            shown: Instant::now(),
-            is_open: false,
-        }
-    }
-
-    fn show(&mut self, table: &str, rows: u64) {
-        if self.is_watched && self.shown.elapsed() >= SHOWN_EVERY {
-            self.shown = Instant::now();
-            self.is_open = true;
-            let _ = write!(io::stderr(), "\r\x1b[K{table}: {rows} rows");
-        }
-    }
-
-    fn end(&mut self) {
-        if self.is_open {
-            let _ = write!(io::stderr(), "\r\x1b[K");
-        }
-        self.is_open = false;
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        self.end();
-    }
+    let mut file = place.file(ABOUT.into())?;
+    file.put(format!("{about}\n").as_bytes())?;
+    file.finish()
 }

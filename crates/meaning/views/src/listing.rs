@@ -221,7 +221,10 @@ impl Listing {
             }
         };
         let is_new = |entry: &&Entry| entry.offset > made_before;
-        let names = self.ready.iter().filter(is_new).filter_map(Entry::member);
+        let mut names = shared.recents.gather();
+        for (name, path) in self.ready.iter().filter(is_new).filter_map(Entry::member) {
+            names.push(name, path);
+        }
         shared.recents.add(&self.key(), Instant::now(), names);
         done
     }

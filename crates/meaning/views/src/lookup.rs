@@ -136,7 +136,9 @@ impl Look<'_> {
             }
         };
         let (key, now, recents) = (self.key(), Instant::now(), &self.shared.recents);
-        recents.add(&key, now, std::iter::once((self.name, &path[..])));
+        let mut names = recents.gather();
+        names.push(self.name, &path);
+        recents.add(&key, now, names);
         recents.single(&key, now, begun.elapsed());
         Ok(Some(Found {
             content: Content::Link(path),
@@ -153,19 +155,19 @@ impl Look<'_> {
             return Ok(());
         }
         let mut worker = self.shared.ask(self.user, self.view, what)?;
-        let (mut namer, mut found) = (Namer::new(question), Vec::new());
+        let recents = &self.shared.recents;
+        let (mut namer, mut found) = (Namer::new(question), recents.gather());
         while found.len() < NAMES_MAX {
             match worker.next(self.thread) {
-                Ok(Record::Member(path)) => found.push((namer.name(&path), path)),
-                Ok(Record::Group(name)) => found.push((name, Vec::new())),
+                Ok(Record::Member(path)) => found.push(&namer.name(&path), &path),
+                Ok(Record::Group(name)) => found.push(&name, b""),
                 Ok(Record::Issue(_)) => {}
                 Ok(Record::End(End::Failed)) | Err(Trouble::Cut) => return Err(Errno::IO),
                 Ok(Record::End(_)) => break,
                 Err(Trouble::Interrupted) => return Err(Errno::INTR),
             }
         }
-        let names = found.iter().map(|(name, path)| (&name[..], &path[..]));
-        self.shared.recents.add(&self.key(), Instant::now(), names);
+        recents.add(&self.key(), Instant::now(), found);
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use trawl_remote::RemoteError;
 use trawl_remote::listen::{Listening, TlsListen, UnixSocket, Worker};
+use trawl_remote::tls::renewal::ServerPaths;
 use trawl_remote::tls::users::Users;
 use trawl_sys::become_user::User;
 use trawl_sys::identity;
@@ -115,9 +116,11 @@ fn add_tls(
     };
     Ok(listening.add_tls(TlsListen {
         listener,
-        cert: args.cert.clone(),
-        key: args.key.clone(),
-        clients: args.client_ca.clone(),
+        paths: ServerPaths {
+            cert: args.cert.clone(),
+            key: args.key.clone(),
+            clients: Some(args.client_ca.clone()),
+        },
         users: Users::in_file(&args.users),
         front: args.front.clone(),
         front_user,

@@ -19,7 +19,6 @@ mod rows;
 mod scratch;
 #[cfg(test)]
 mod tests;
-mod thrift;
 
 pub(crate) use dirs::{
     DirChunk, DirRows, read_dir_numbers, read_dir_page, read_dirs, read_root_kind,

@@ -1,5 +1,6 @@
 //! Tracks files that other processes have open for writing: they are dirty at each barrier, unless
-//! they are unchanged since they were last applied.
+//! they are unchanged since they were last applied. One that is no longer found is dirty once more: if
+//! another process looks at a descriptor while it is closed, the kernel reports the close late.
 
 use std::collections::HashMap;
 
@@ -14,16 +15,20 @@ const TICK_NS: i128 = 20_000_000;
 #[derive(Debug)]
 pub(crate) struct OpenFiles {
     search: WriterSearch,
-    applied: HashMap<ObjectKey, Stamp>,
+    /// The files of the last search that was applied.
+    applied: Found,
 }
+
+/// Files that were found open, each with the stamp that counts as applied, if one does.
+type Found = HashMap<ObjectKey, Option<Stamp>>;
 
 /// Result of a search for files open for writing.
 #[derive(Debug, Default)]
 pub(crate) struct Looked {
     /// Files that may have changed since they were applied.
     pub(crate) dirty: Vec<ObjectKey>,
-    /// Stamps of files that count as applied until the next search, once `dirty` is applied.
-    stamps: HashMap<ObjectKey, Stamp>,
+    /// What counts as applied until the next search, once `dirty` is applied.
+    found: Found,
     /// Why some files may be missing.
     pub(crate) doubt: Option<String>,
 }
@@ -33,7 +38,7 @@ impl OpenFiles {
     pub(crate) fn new(search: WriterSearch) -> OpenFiles {
         OpenFiles {
             search,
-            applied: HashMap::new(),
+            applied: Found::new(),
         }
     }
 
@@ -54,6 +59,11 @@ impl OpenFiles {
                 doubt: Some(format!(
                     "files that are open for writing may be newer: {error}"
                 )),
+                found: self
+                    .applied
+                    .keys()
+                    .map(|file| (file.clone(), None))
+                    .collect(),
                 ..Looked::default()
             },
         }
@@ -62,21 +72,24 @@ impl OpenFiles {
     fn compare(&self, files: Vec<OpenFile>, now: Timestamp) -> Looked {
         let mut looked = Looked::default();
         for file in files {
-            if self.applied.get(&file.object) != Some(&file.stamp) {
+            let applied = self.applied.get(&file.object).and_then(Option::as_ref);
+            if applied != Some(&file.stamp) {
                 looked.dirty.push(file.object.clone());
             }
             // A later change in the same tick would leave the stamp as it is.
             let age = now.as_nanos() - file.stamp.changed.as_nanos();
-            if age > TICK_NS {
-                looked.stamps.insert(file.object, file.stamp);
-            }
+            let stamp = (age > TICK_NS).then_some(file.stamp);
+            looked.found.insert(file.object, stamp);
         }
+        let closed = self.applied.keys();
+        let closed = closed.filter(|file| !looked.found.contains_key(*file));
+        looked.dirty.extend(closed.cloned());
         looked
     }
 
     /// Records that the files of `looked` are applied.
     pub(crate) fn applied(&mut self, looked: Looked) {
-        self.applied = looked.stamps;
+        self.applied = looked.found;
     }
 }
 
@@ -118,5 +131,24 @@ mod tests {
         assert!(!is_dirty(5, 7));
         assert!(is_dirty(8, 9));
         assert!(!is_dirty(8, 10));
+    }
+
+    #[test]
+    fn a_file_is_dirty_once_more_when_it_is_no_longer_open() {
+        let mut open = OpenFiles::new(WriterSearch::through_proc());
+        let now = Timestamp { secs: 9, nanos: 0 };
+        let mut dirty = |files: Vec<OpenFile>, is_applied: bool| {
+            let looked = open.compare(files, now);
+            let count = looked.dirty.len();
+            if is_applied {
+                open.applied(looked);
+            }
+            count
+        };
+        assert_eq!(dirty(vec![file(5)], true), 1);
+        assert_eq!(dirty(vec![file(5)], true), 0);
+        assert_eq!(dirty(Vec::new(), false), 1, "it was closed");
+        assert_eq!(dirty(Vec::new(), true), 1, "that was not applied");
+        assert_eq!(dirty(Vec::new(), true), 0);
     }
 }

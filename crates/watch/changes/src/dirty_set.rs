@@ -50,8 +50,8 @@ pub enum DirtyDirectory {
 pub struct Dirty {
     /// Dirty directories.
     pub directories: HashMap<ObjectKey, DirtyDirectory>,
-    /// Objects whose attributes or content are dirty under all their names. An object that was
-    /// [`Reached::ByName`] and has one name needs no further look, because that name is dirty, too.
+    /// Objects whose attributes or content are dirty under all their names. One that was
+    /// [`Reached::ByName`] needs no further look if it has one name and that name is dirty, too.
     pub objects: HashMap<ObjectKey, Reached>,
     /// File systems of which nothing can be trusted; they have no entries in the other maps.
     pub everything: BTreeMap<FileSystemId, Doubt>,
@@ -271,16 +271,25 @@ impl DirtySet {
         self.bytes > self.limits.crowded_bytes / 2
     }
 
+    /// Removes objects that are dirty only under their one name, which is dirty anyway. The name
+    /// under which a change was reported proves nothing: a process may have opened the object by a
+    /// name that was removed since.
     fn drop_plain_objects(&mut self, places: &mut dyn KeyResolver) {
-        self.dirty.objects.retain(|key, reached| {
-            match places.names_of(key.as_ref()) {
+        let directories = &self.dirty.directories;
+        let is_plain = |directory: &ObjectKey, name: &[u8]| match directories.get(directory) {
+            Some(DirtyDirectory::Names(names)) => names.contains_key(name),
+            Some(DirtyDirectory::Listing | DirtyDirectory::Subtree(_)) => true,
+            None => false,
+        };
+        self.dirty
+            .objects
+            .retain(|key, reached| match places.names_of(key.as_ref()) {
                 Names::None => false,
-                // Creating or removing a link causes an event without a name. If there was none,
-                // the object's only name is the one that was reported.
-                Names::One => *reached == Reached::Unnamed,
+                Names::One { directory, name } => {
+                    *reached == Reached::Unnamed || !is_plain(&directory, &name)
+                }
                 Names::Several => true,
-            }
-        });
+            });
         self.count_again();
     }
 

@@ -9,6 +9,7 @@ use std::ffi::CString;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use trawl_model::change::{FileSystemId, ObjectKey, ObjectRef};
+use trawl_model::path;
 use trawl_sys::directory::{self, AccessTime, Purpose, ReadBuffer};
 use trawl_sys::handle::{self, FileHandle, Use};
 use trawl_sys::link::{TargetBuffer, read_link_at};
@@ -148,6 +149,14 @@ impl Resolver {
         }
     }
 
+    fn open_with_attributes(
+        &self,
+        object: ObjectRef<'_>,
+    ) -> std::result::Result<(stat::Stat, OwnedFd), SysError> {
+        let fd = self.open(object)?;
+        Ok((stat::stat_fd(&fd)?, fd))
+    }
+
     fn step_up(&mut self, directory: ObjectRef<'_>) -> Result<Up> {
         if let Some(step) = self.young.get(directory.as_bytes()) {
             return Ok(Up::Step(step.clone()));
@@ -276,21 +285,42 @@ impl Resolver {
         Ok(climb)
     }
 
-    /// Returns the path relative to the anchor of a file that has one name, if the kernel knows it
-    /// by that name.
-    fn only_name(&mut self, fd: &OwnedFd, found: &stat::Stat) -> Option<Vec<u8>> {
+    /// Returns the path of an object that has one name, relative to the root of the mount, if the
+    /// kernel knows the object by that name. It may know it by a name that was removed since, under
+    /// which a process has opened it.
+    fn only_path(&mut self, fd: &OwnedFd, found: &stat::Stat) -> Option<Vec<u8>> {
+        let path = self.path_in_mount(fd)?;
+        let there = CString::new(&path[..]).ok()?;
+        let now = stat::stat_at(&self.mount_root, &there).ok()?;
+        ((now.dev, now.ino) == (found.dev, found.ino)).then_some(path)
+    }
+
+    /// Returns the path by which the kernel knows an open object, relative to the root of the mount.
+    fn path_in_mount(&mut self, fd: &OwnedFd) -> Option<Vec<u8>> {
         let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
-        let shown = read_link_at(CWD, &link, &mut self.target).ok()?.to_vec();
+        let path = read_link_at(CWD, &link, &mut self.target).ok()?;
+        path.strip_prefix(b"/").map(<[u8]>::to_vec)
+    }
+
+    /// Returns the part of a path in the mount that is below the anchor.
+    fn below_anchor(&mut self, path: &[u8]) -> Option<Vec<u8>> {
         let link = CString::new(format!("/proc/self/fd/{}", self.anchor_fd.as_raw_fd())).ok()?;
         let anchor = read_link_at(CWD, &link, &mut self.target).ok()?;
-        let below = shown.strip_prefix(anchor)?;
-        let below = match anchor.ends_with(b"/") {
-            true => below,
-            false => below.strip_prefix(b"/")?,
-        };
-        let there = CString::new(below).ok()?;
-        let now = stat::stat_at(&self.anchor_fd, &there).ok()?;
-        ((now.dev, now.ino) == (found.dev, found.ino)).then(|| below.to_vec())
+        let anchor = anchor.strip_prefix(b"/")?;
+        let below = path.strip_prefix(anchor)?;
+        match anchor.is_empty() {
+            true => Some(below.to_vec()),
+            false => below.strip_prefix(b"/").map(<[u8]>::to_vec),
+        }
+    }
+
+    /// Splits a path in the mount into the key of its directory and its name.
+    fn split(&self, path: &[u8]) -> Option<(ObjectKey, Box<[u8]>)> {
+        let (above, name) = path::split(path).unwrap_or((b"", path));
+        let above = if above.is_empty() { b"." } else { above };
+        let above = CString::new(above).ok()?;
+        let handle = handle::of_name(&self.mount_root, &above, Use::Compare).ok()?;
+        Some((self.key(&handle), name.into()))
     }
 
     /// Returns true if the path leads to the directory at this moment.
@@ -356,14 +386,19 @@ impl KeyResolver for Resolver {
     }
 
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
-        match self.open(object).and_then(stat::stat_fd) {
-            Err(e) if e.is_vanished() => Names::None,
-            Ok(found) => match found.nlink {
-                0 => Names::None,
-                1 => Names::One,
-                _ => Names::Several,
-            },
-            Err(_) => Names::Several,
+        let (found, fd) = match self.open_with_attributes(object) {
+            Ok(opened) => opened,
+            Err(e) if e.is_vanished() => return Names::None,
+            Err(_) => return Names::Several,
+        };
+        let path = match found.nlink {
+            0 => return Names::None,
+            1 => self.only_path(&fd, &found),
+            _ => None,
+        };
+        match path.and_then(|path| self.split(&path)) {
+            Some((directory, name)) => Names::One { directory, name },
+            None => Names::Several,
         }
     }
 
@@ -373,10 +408,7 @@ impl KeyResolver for Resolver {
     }
 
     fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
-        let opened = self
-            .open(object)
-            .and_then(|fd| Ok((stat::stat_fd(&fd)?, fd)));
-        let (found, fd) = match opened {
+        let (found, fd) = match self.open_with_attributes(object) {
             Ok((found, _)) if found.nlink == 0 => return Ok(ObjectPlace::Gone),
             Ok(opened) => opened,
             Err(e) if e.is_vanished() => return Ok(ObjectPlace::Gone),
@@ -390,10 +422,11 @@ impl KeyResolver for Resolver {
             });
         }
         if found.nlink == 1
-            && let Some(place) = self.only_name(&fd, &found)
+            && let Some(path) = self.only_path(&fd, &found)
         {
-            return Ok(match self.shown(&place) {
-                ResolvedDirectory::At(path) => ObjectPlace::At(path),
+            let shown = self.below_anchor(&path).map(|below| self.shown(&below));
+            return Ok(match shown {
+                Some(ResolvedDirectory::At(path)) => ObjectPlace::At(path),
                 _ => ObjectPlace::Outside,
             });
         }

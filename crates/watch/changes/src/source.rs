@@ -157,7 +157,7 @@ pub trait KeyResolver {
     /// unknown.
     fn parent(&mut self, directory: ObjectRef<'_>) -> Option<ObjectKey>;
 
-    /// Returns the number of an object's names.
+    /// Returns what is known of an object's names.
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names;
 
     /// Returns the inode number of an object if its key contains it and the file system has only
@@ -212,13 +212,18 @@ pub enum ResolvedDirectory {
     Gone,
 }
 
-/// Number of names of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Names of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// None: the object was removed.
+    /// It has none: it was removed.
     None,
-    /// One.
-    One,
-    /// Several, or unknown.
+    /// It has one.
+    One {
+        /// The directory.
+        directory: ObjectKey,
+        /// The name in it.
+        name: Box<[u8]>,
+    },
+    /// It has several, or they are unknown.
     Several,
 }

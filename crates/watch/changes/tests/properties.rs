@@ -59,6 +59,11 @@ fn number(key: ObjectRef<'_>) -> u8 {
 /// Objects, whose numbers modulo three determine how many names they have: several, one, none.
 struct Heap;
 
+/// Returns the directory and the name of an object that has one.
+fn only_name(object: u8) -> (u8, u8) {
+    (object % 8, object % 20)
+}
+
 impl KeyResolver for Heap {
     fn place(&mut self, _: ObjectRef<'_>) -> trawl_changes::Result<ResolvedDirectory> {
         Ok(ResolvedDirectory::Gone)
@@ -69,7 +74,16 @@ impl KeyResolver for Heap {
     }
 
     fn names_of(&mut self, object: ObjectRef<'_>) -> Names {
-        [Names::Several, Names::One, Names::None][usize::from(number(object) % 3)]
+        let object = number(object);
+        let (directory, name) = only_name(object);
+        match object % 3 {
+            0 => Names::Several,
+            1 => Names::One {
+                directory: key(directory),
+                name: [name].into(),
+            },
+            _ => Names::None,
+        }
     }
 }
 
@@ -87,10 +101,15 @@ fn is_covered(dirty: &Dirty, put: &Put) -> bool {
                 || is_below_dirty_subtree(dirty, *directory)
         }
         Put::Object(object, reached) => {
+            let (directory, name) = only_name(*object);
+            let is_name_covered = || {
+                let what = NameChange::Attributes;
+                dirty.covers_name(key(directory).as_ref(), &[name], what)
+                    || is_below_dirty_subtree(dirty, directory)
+            };
             dirty.covers_object(key(*object).as_ref())
-                || match number(key(*object).as_ref()) % 3 {
-                    // One name, which was also put in.
-                    1 => *reached == Reached::ByName,
+                || match object % 3 {
+                    1 => *reached == Reached::ByName && is_name_covered(),
                     2 => true,
                     _ => false,
                 }

@@ -688,6 +688,38 @@ fn what_is_opened_mapped_and_let_go_later_is_noticed() {
     look("mapped by one", &[(&keys[0], OpenHow::Mapping)]);
 }
 
+/// Files of two subvolumes may have the same inode number, and the kernel gives both the device number
+/// of the file system.
+#[test]
+fn open_files_of_two_subvolumes_are_both_found() {
+    if let Some(skip) = without_program("subvolumes", "btrfs") {
+        return skip.say();
+    }
+    let Some(mount) = mounted(FileSystem::Btrfs, 256 << 20) else {
+        return;
+    };
+    let subvolumes = ["one", "other"].map(|name| mount.path().join(name));
+    let source = Fanotify::open(&mount.path(), QueueSize::Unlimited).expect("root may");
+    let files = subvolumes.each_ref().map(|path| {
+        run("btrfs", &["subvolume", "create", shown(path)]).expect("a subvolume");
+        fs::File::create(path.join("file")).expect("room")
+    });
+    let inode = |file: &fs::File| file.metadata().expect("it is open").ino();
+    assert_eq!(inode(&files[0]), inode(&files[1]), "the premise");
+    let searched = subvolumes.each_ref().map(|path| Searched {
+        file_system: source.file_system(),
+        device: fs::metadata(path).expect("it is there").dev(),
+    });
+    let mut keys = subvolumes.map(|path| key_of(&source, &path.join("file")));
+    keys.sort();
+    for mut search in ways() {
+        let found = search.look(&searched).expect("/proc can be read");
+        let mut found: Vec<_> = found.files.into_iter().map(|file| file.object).collect();
+        found.sort();
+        assert_eq!(found, keys, "{:?}", search.way());
+    }
+}
+
 /// A thread may have descriptors that its process does not have; `/proc` shows them only to a
 /// reader that knows the thread's id.
 #[test]

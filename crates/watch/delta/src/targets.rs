@@ -6,7 +6,7 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 use trawl_changes::{
-    Dirty, DirtyDirectory, KeyResolver, NameChange, Names, ObjectKey, ObjectPlace, Reached,
+    Dirty, DirtyDirectory, KeyResolver, NameChange, ObjectKey, ObjectPlace, Reached,
     ResolvedDirectory,
 };
 use trawl_model::path;
@@ -44,8 +44,8 @@ pub(crate) struct Targets {
     pub(crate) named: Named,
 }
 
-/// Objects with one dirty name, by inode number. The entry found under that name tells whether they
-/// have others.
+/// Objects that were reported under a name, by inode number. The entry found under that name tells
+/// whether it is theirs, and whether they have others.
 pub(crate) type Named = HashMap<u64, ObjectKey>;
 
 /// Names in a directory.
@@ -111,7 +111,7 @@ impl Targets {
                 None => Some(key.clone()),
             };
             if let Some(key) = asked {
-                targets.add_if_several(&key, root, places)?;
+                targets.add_all_names(&key, root, places)?;
             }
         }
         targets.list_new_whole(&changed);
@@ -119,21 +119,8 @@ impl Targets {
         Ok(targets)
     }
 
-    /// Adds an object that has a dirty name, if it has further names.
-    pub(crate) fn add_if_several(
-        &mut self,
-        object: &ObjectKey,
-        root: &[u8],
-        places: &mut dyn KeyResolver,
-    ) -> Result<()> {
-        match places.names_of(object.as_ref()) {
-            Names::None | Names::One => Ok(()),
-            Names::Several => self.add_all_names(object, root, places),
-        }
-    }
-
     /// Adds an object, wherever it is.
-    fn add_all_names(
+    pub(crate) fn add_all_names(
         &mut self,
         object: &ObjectKey,
         root: &[u8],

@@ -134,6 +134,12 @@ impl By {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kinds(pub(crate) Vec<By>);
 
+impl From<By> for Kinds {
+    fn from(by: By) -> Kinds {
+        Kinds(vec![by])
+    }
+}
+
 impl Kinds {
     /// Returns a kind, and others that are counted together with it.
     ///
@@ -149,7 +155,7 @@ impl Kinds {
 
     /// Returns the kinds that are counted by default, each alone.
     pub fn usual() -> Vec<Kinds> {
-        By::USUAL.iter().map(|by| Kinds(vec![*by])).collect()
+        By::USUAL.map(Kinds::from).into()
     }
 
     /// Returns the names, joined by commas.

@@ -11,9 +11,9 @@ use trawl_query::{Count, Repeats, RowTest, Start, Stats, StatsRequest, Trait};
 use trawl_session::{Depth, Follow, Part, Session};
 use trawl_text::owners::Owners;
 
-pub use self::groups::Group;
 use self::groups::combined;
 pub(crate) use self::groups::groups;
+pub use self::groups::{Group, Sums, arranged};
 pub use self::kinds::{By, Kinds};
 use crate::error::AnswerError;
 use crate::expression::Expression;
@@ -25,8 +25,9 @@ pub struct StatsOptions<'a> {
     /// Entries that are counted.
     pub expression: &'a Expression,
     /// Maximum number of extensions, and of groups of kinds that are counted together; the others
-    /// are combined into one group.
-    pub limit: usize,
+    /// are combined into one group. `None` for all groups, in no particular order and with those that
+    /// are empty: [`arranged`] puts them in order after they were added to those of other machines.
+    pub limit: Option<usize>,
     /// The time that ages refer to.
     pub now: Timestamp,
 }
@@ -109,11 +110,15 @@ fn count(
     }
     for kinds in options.kinds {
         let groups = match &kinds.0[..] {
-            [by] => groups(*by, &stats, owners, options.limit),
+            [by] => groups(*by, &stats, owners),
             several => {
                 let stats = together(session, start, &request, several)?;
-                combined(several, &stats, owners, options.limit)
+                combined(several, &stats, owners)
             }
+        };
+        let groups = match options.limit {
+            Some(limit) => arranged(kinds, groups, limit),
+            None => groups,
         };
         let name = kinds.name();
         counts.sections.push(Section { name, groups });

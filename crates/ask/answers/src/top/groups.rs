@@ -1,8 +1,6 @@
 //! Ranks owners, groups, extensions and projects by the sums of their entries.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 
 use trawl_query::{Count, LinkCount, RowTest, Stats, StatsRequest, Trait};
 use trawl_session::Session;
@@ -10,7 +8,7 @@ use trawl_text::owners::Owners;
 
 use super::{Measure, Place, TopOptions};
 use crate::error::AnswerError;
-use crate::stats::{By, Group, groups};
+use crate::stats::{By, Group, Sums, arranged, groups};
 
 /// Returns the groups of entries at and below the places, and the sum that shares refer to.
 pub(super) fn ranked(
@@ -35,7 +33,7 @@ pub(super) fn ranked(
         };
         all.merge(session.index().stats(&place.start, &request)?);
     }
-    let mut rows = groups(by, &all, owners, usize::MAX);
+    let mut rows = arranged(&by.into(), groups(by, &all, owners), usize::MAX);
     rank(options, &mut rows);
     let whole = match by.of_index().is_of_files() {
         true => sum(&rows),
@@ -53,29 +51,9 @@ fn rank(options: &TopOptions<'_>, rows: &mut [Group]) {
     rows.sort_by_key(|row| (row.key.is_none(), Reverse(quantity(&row.count))));
 }
 
-/// Sums up the groups of several machines, and ranks them. Groups with the same label are one.
-pub(super) fn merged(
-    options: &TopOptions<'_>,
-    by: By,
-    all: impl IntoIterator<Item = Group>,
-) -> Vec<Group> {
-    let mut sums: HashMap<(Option<Vec<u8>>, Vec<u8>), Group> = HashMap::new();
-    for group in all {
-        match sums.entry((group.key.clone(), group.label.clone())) {
-            Entry::Occupied(mut known) => known.get_mut().count.add(&group.count),
-            Entry::Vacant(place) => drop(place.insert(group)),
-        }
-    }
-    let mut rows: Vec<Group> = sums.into_values().collect();
-    // As `groups` orders those of one machine.
-    let first = |row: &Group| match by {
-        By::Extension => row.count.entries,
-        _ => row.count.blocks,
-    };
-    rows.sort_by(|a, b| {
-        let names = || (a.id, &a.key, &a.label).cmp(&(b.id, &b.key, &b.label));
-        first(b).cmp(&first(a)).then_with(names)
-    });
+/// Ranks the groups of several machines.
+pub(super) fn merged(options: &TopOptions<'_>, by: By, all: Sums) -> Vec<Group> {
+    let mut rows = arranged(&by.into(), all.into_groups(), usize::MAX);
     rank(options, &mut rows);
     rows
 }

@@ -19,7 +19,7 @@ use trawl_text::owners::Owners;
 pub use self::directories::Ranked;
 use crate::error::AnswerError;
 use crate::expression::Expression;
-use crate::stats::{By, Group};
+use crate::stats::{By, Group, Sums};
 
 /// Subject of a ranking, and its order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,11 +168,7 @@ pub fn top(
 
 /// Returns the groups of several machines as one ranking: groups with the same label are summed up.
 #[must_use]
-pub fn merged(
-    options: &TopOptions<'_>,
-    by: By,
-    groups: impl IntoIterator<Item = Group>,
-) -> Vec<Group> {
+pub fn merged(options: &TopOptions<'_>, by: By, groups: Sums) -> Vec<Group> {
     groups::merged(options, by, groups)
 }
 

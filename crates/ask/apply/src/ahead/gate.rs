@@ -26,8 +26,8 @@ const WAITS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(20
 /// need not be fetched, and where all are in memory it is faster than fetching.
 const LOOK_NAMES: usize = 32;
 
-/// After how many files in a row that were in memory only one in [`SAMPLE_NAMES`] is looked at, until
-/// one is not in memory: opening a file costs as much as reading it from memory.
+/// Once this many files in a row were in memory, only the last of each [`SAMPLE_NAMES`] is looked at; if
+/// it is in memory, all of them are left out. Opening a file costs as much as reading it from memory.
 pub(super) const CACHED_NAMES: usize = 32;
 /// See [`CACHED_NAMES`].
 pub(super) const SAMPLE_NAMES: usize = 16;
@@ -93,12 +93,9 @@ impl Progress {
         self.given < self.passed.saturating_add(window.files) && self.ahead_bytes < window.bytes
     }
 
-    /// Returns how many names to leave out before the next one.
-    fn left_out(&self) -> usize {
-        match self.cached {
-            CACHED_NAMES.. => SAMPLE_NAMES - 1,
-            _ => 0,
-        }
+    /// Returns whether so many files in a row were in memory that the next ones probably are, too.
+    fn is_among_cached(&self) -> bool {
+        self.cached >= CACHED_NAMES
     }
 
     fn looked_at(&mut self, was_cached: bool) {
@@ -167,6 +164,20 @@ impl Gate {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Opens a file, and looks whether what would be fetched of it is in memory.
+    fn look_at(&self, name: &[u8]) -> Result<Looked, SysError> {
+        let path = CString::new(name).unwrap_or_default();
+        let file = open_file_anywhere(&path)?;
+        let of = stat_fd(file.as_fd())?;
+        let bytes = of.size.min(self.bounds.file_bytes);
+        Ok(Looked {
+            was_cached: is_cached(file.as_fd(), bytes) == Some(true),
+            file: file.into(),
+            bytes,
+            id: (of.dev.as_u64(), of.ino),
+        })
+    }
+
     /// Looks at how far the program has come; returns whether it is further than before, and `None`
     /// if it has ended.
     fn look(&self) -> Option<bool> {
@@ -192,6 +203,16 @@ impl Gate {
         }
         Some(is_further)
     }
+}
+
+/// A file that was looked at.
+struct Looked {
+    file: File,
+    /// Number of bytes to fetch.
+    bytes: u64,
+    was_cached: bool,
+    /// Device and inode number.
+    id: (u64, u64),
 }
 
 /// The names that pass a gate.
@@ -224,11 +245,30 @@ impl Gated {
             }
         }
         let mut progress = self.gate.progress();
-        let from = progress.passed.max(progress.given + progress.left_out());
-        while progress.given < from && Iterator::next(&mut self.names).is_some() {
+        while progress.given < progress.passed && Iterator::next(&mut self.names).is_some() {
             progress.given += 1;
         }
         true
+    }
+
+    /// Leaves out the next [`SAMPLE_NAMES`] if the files before them were in memory and the last of them
+    /// is. It is looked at here, so that no further names are left out before the result is known.
+    fn leave_out(&mut self) -> bool {
+        if !self.gate.progress().is_among_cached() {
+            return false;
+        }
+        let Some(sample) = self.names.as_slice().get(SAMPLE_NAMES - 1) else {
+            return false;
+        };
+        let looked = self.gate.look_at(sample);
+        let was_cached = looked.is_ok_and(|looked| looked.was_cached);
+        let mut progress = self.gate.progress();
+        progress.looked_at(was_cached);
+        if was_cached {
+            self.names.by_ref().take(SAMPLE_NAMES).for_each(drop);
+            progress.given += SAMPLE_NAMES;
+        }
+        was_cached
     }
 
     /// Waits until there is room for one more; returns false if none is wanted any more.
@@ -254,8 +294,13 @@ impl Gated {
 
 impl Names for Gated {
     fn next(&mut self, cancel: &Cancel) -> Option<Result<Found, Problem>> {
-        if !self.wait(cancel) || !self.keep_up() {
-            return None;
+        loop {
+            if !self.wait(cancel) || !self.keep_up() {
+                return None;
+            }
+            if !self.leave_out() {
+                break;
+            }
         }
         let name = Iterator::next(&mut self.names)?;
         self.gate.progress().given += 1;
@@ -268,20 +313,16 @@ pub(crate) struct Files(pub(crate) Arc<Gate>);
 
 impl Files {
     fn begin(&self, found: &Found) -> Result<(File, u64), SysError> {
-        let path = CString::new(found.name.as_slice()).unwrap_or_default();
-        let file = open_file_anywhere(&path)?;
-        let of = stat_fd(file.as_fd())?;
-        let bytes = of.size.min(self.0.bounds.file_bytes);
-        let was_cached = is_cached(file.as_fd(), bytes) == Some(true);
-        if bytes > 0 && !was_cached {
+        let looked = self.0.look_at(&found.name)?;
+        let Looked { file, bytes, .. } = looked;
+        if bytes > 0 && !looked.was_cached {
             will_need(file.as_fd(), 0, bytes)?;
         }
-        self.0.progress().looked_at(was_cached);
+        self.0.progress().looked_at(looked.was_cached);
         if let Some(position) = self.0.positions.get(&found.name) {
-            let id = (of.dev.as_u64(), of.ino);
-            self.0.progress().fetched(*position, bytes, id);
+            self.0.progress().fetched(*position, bytes, looked.id);
         }
-        Ok((file.into(), bytes))
+        Ok((file, bytes))
     }
 }
 
@@ -303,6 +344,7 @@ impl Opener for Files {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trawl_testkit::skip::Skip;
 
     #[test]
     fn the_window_moves_with_the_program() {
@@ -332,13 +374,45 @@ mod tests {
 
     #[test]
     fn among_files_in_memory_one_in_sixteen_is_looked_at() {
-        let mut progress = Progress::default();
-        for _ in 0..CACHED_NAMES {
-            assert_eq!(progress.left_out(), 0);
-            progress.looked_at(true);
+        let dir = tempfile::tempdir().unwrap();
+        // Those of one byte are in memory, as they were just written; an empty one would be, too.
+        let in_memory = CACHED_NAMES + 2 * SAMPLE_NAMES;
+        let names: Vec<Vec<u8>> = (0..in_memory + 3 * SAMPLE_NAMES)
+            .map(|at| {
+                let path = dir.path().join(at.to_string());
+                if at < in_memory {
+                    std::fs::write(&path, "x").unwrap();
+                }
+                path.into_os_string().into_encoded_bytes()
+            })
+            .collect();
+        let first = File::options().write(true).open(dir.path().join("0"));
+        if is_cached(first.unwrap(), 1).is_none() {
+            Skip::new("files in memory", "the kernel has no cachestat(2)").say();
+            return;
         }
-        assert_eq!(progress.left_out(), SAMPLE_NAMES - 1);
-        progress.looked_at(false);
-        assert_eq!(progress.left_out(), 0);
+        let gate = Gate::new(
+            Follows::Turns(Arc::default()),
+            &names,
+            Bounds {
+                first: Window {
+                    files: names.len() + 1,
+                    bytes: 1 << 20,
+                },
+                ..Bounds::default()
+            },
+        );
+        let gate = Arc::new(gate);
+        let mut gated = Gated::new(Arc::clone(&gate), names.clone(), Arc::default());
+        let mut given = Vec::new();
+        while let Some(Ok(found)) = Names::next(&mut gated, &Cancel::default()) {
+            // An opener finds the first files in memory.
+            if given.len() < CACHED_NAMES {
+                gate.progress().looked_at(true);
+            }
+            given.push(found.name);
+        }
+        let expected = [&names[..CACHED_NAMES], &names[in_memory..]].concat();
+        assert!(given == expected, "{} names", given.len());
     }
 }

@@ -31,6 +31,10 @@ use crate::traversal::Follow;
 /// The option of a snapshot that was scanned across file systems.
 const CROSSES: &str = "cross-file-systems";
 
+/// Bytes of messages that are written together: usually no more than the 4,096 that a pipe takes at once
+/// (PIPE_BUF), so that messages of other programs do not tear them apart.
+const MESSAGE_BYTES: usize = 3 << 10;
+
 /// A row that has to wait for its turn.
 pub(super) struct Waiting {
     /// The event that it waits for.
@@ -466,17 +470,22 @@ impl<'w, 's> Walk<'w, 's> {
             skip: skip.clone(),
             cancel: self.search.question.options.cancel,
         };
-        let mut done = Ok(());
+        let printer = &self.search.printer;
+        let (mut lines, mut done) = (Vec::new(), Ok(()));
         self.index.denied(self.found, &request, |path| {
             if !told.contains(path) {
-                done = self.search.complain(&self.spell(path), DENIED);
+                printer.add_complaint(&self.spell(path), DENIED, &mut lines);
+            }
+            if lines.len() >= MESSAGE_BYTES {
+                done = printer.tell(&std::mem::take(&mut lines));
             }
             match done {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(_) => ControlFlow::Break(()),
             }
         })?;
-        done
+        done?;
+        Ok(printer.tell(&lines)?)
     }
 }
 

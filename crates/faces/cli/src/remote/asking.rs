@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
 use crate::output::say;
+use crate::{Command as Asked, export};
 
 /// Asks each server, and returns how the whole ended. A server that fails is named; the answers of
 /// the others are printed.
@@ -47,24 +48,38 @@ pub(super) fn ask(
     };
     live::outlive_signals().map_err(|why| Failure::Usage(why.to_string()))?;
     let line = command_line(words)?;
-    let form = match merged {
-        Some(_) => Form::Rows,
-        None => Form::Text,
+    let export = match &arguments.command {
+        Asked::Export(args) => Some(args),
+        _ => None,
+    };
+    let form = match merged.is_some() || export.is_some() {
+        true => Form::Rows,
+        false => Form::Text,
     };
     let begun = servers.iter().map(|server| begin(server, &line, form));
     let begun: Vec<_> = begun.collect();
-    match merged {
-        Some(merged) => merging::print(begun, merged),
-        None => print_in_turn(begun),
+    match (merged, export) {
+        (Some(merged), _) => merging::print(begun, merged),
+        (None, Some(args)) => print_in_turn(begun, |server, command| {
+            export::receive(server, command, args, print_errors)
+        }),
+        (None, None) => print_in_turn(begun, |_, command| print_answer(command)),
     }
 }
 
-/// Prints the answers one after the other.
-fn print_in_turn(begun: Vec<Result<Begun, Failure>>) -> Result<Exit, Failure> {
+/// Prints the answers one after the other: `print` returns the exit code there.
+fn print_in_turn(
+    begun: Vec<Result<Begun, Failure>>,
+    print: impl Fn(&str, Command) -> Result<u8, Failure>,
+) -> Result<Exit, Failure> {
     let is_only = begun.len() == 1;
     let mut exit = Exit::Complete;
     for begun in begun {
-        match begun.and_then(print_answer) {
+        let answered = begun.and_then(|begun| {
+            let server = begun.server().to_owned();
+            print(&server, begun.command()?)
+        });
+        match answered {
             Ok(code) => exit = worse(exit, Exit::Command(code)),
             Err(Failure::Remote(RemoteError::Cancelled { .. })) => return Ok(Exit::Interrupted),
             Err(failure @ Failure::Remote(_)) if !is_only => {
@@ -145,8 +160,7 @@ impl Begun {
 }
 
 /// Prints the answer of a server, and returns the exit code there.
-fn print_answer(begun: Begun) -> Result<u8, Failure> {
-    let mut command = begun.command()?;
+fn print_answer(mut command: Command) -> Result<u8, Failure> {
     let mut output = standard_output()?;
     loop {
         match command.next_part(&|| !live::is_interrupted())? {

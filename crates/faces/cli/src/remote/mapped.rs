@@ -58,11 +58,10 @@ pub(super) fn why_not(mapping: &Mapping, arguments: &Arguments) -> Option<String
         ));
     }
     match given.command.as_str() {
-        "sql" => Some(
-            "trawl sql knows the server's own paths only, and this server's are others than here: \
-             name it with --remote and its own paths, outside the mapped ones"
-                .into(),
-        ),
+        command @ ("sql" | "export") => Some(format!(
+            "trawl {command} knows the server's own paths only, and this server's are others than \
+             here: name it with --remote and its own paths, outside the mapped ones"
+        )),
         "grep" if !given.values_of("expression").is_empty() => Some(
             "grep with a find expression is not answered about mapped paths: name the files with \
              --include, or the directories"

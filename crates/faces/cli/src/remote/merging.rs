@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
 use crate::output::say;
+use crate::stats::MergedStats;
 use crate::top::MergedTop;
 use crate::{Command as Asked, find};
 
@@ -53,11 +54,12 @@ pub(crate) trait Merged {
 /// # Errors
 /// If options contradict each other.
 pub(super) fn of<'a>(
-    arguments: &Arguments,
+    arguments: &'a Arguments,
     all: &'a Expression,
 ) -> Result<Option<Box<dyn Merged + 'a>>, Failure> {
     Ok(match &arguments.command {
         Asked::Top(args) => Some(Box::new(MergedTop::new(args, all)?)),
+        Asked::Stats(args) => Some(Box::new(MergedStats::new(args))),
         Asked::Locate(args) if args.counts() => Some(Box::new(Sum {
             limit: args.most(),
             sum: 0,
@@ -375,6 +377,11 @@ impl Merge<'_> {
 /// Returns why the answers of several servers cannot be joined, if they cannot.
 pub(super) fn why_not_joined(arguments: &Arguments) -> Option<String> {
     let given = &arguments.given;
+    if matches!(&arguments.command, Asked::Export(_)) {
+        return Some(
+            "each server has an export of its own: export from one after the other".into(),
+        );
+    }
     let words: &[OsString] = given.values_of(find::WORDS);
     let is_arrow = match &arguments.command {
         Asked::Find(_) => find::writes_arrow(words),

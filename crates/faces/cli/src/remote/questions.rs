@@ -427,6 +427,14 @@ const QUESTIONS: &[Question] = &[
         paths: &["below"],
         without: Without::WholeIndex,
     },
+    Question {
+        command: EXPORT,
+        // The client makes the files.
+        answered: &["force", "parquet", "part_rows", "paths", "tables"],
+        refused: &[("threads", ITS_LIMITS)],
+        paths: &["paths"],
+        without: Without::WholeIndex,
+    },
 ];
 
 /// Returns whether the command is one that servers answer.
@@ -469,12 +477,8 @@ pub(super) fn paths(arguments: &Arguments) -> Vec<OsString> {
 pub(super) fn why_not_from_here(arguments: &Arguments) -> Option<String> {
     let command = &arguments.given.command;
     if !is_question(&arguments.given) {
-        let remedy = match command.as_str() {
-            EXPORT => EXPORT_AFAR,
-            _ => "leave out --remote",
-        };
         return Some(format!(
-            "trawl {command} is not answered by servers: {remedy}"
+            "trawl {command} is not answered by servers: leave out --remote"
         ));
     }
     let why = why_not(arguments)?;
@@ -498,12 +502,11 @@ fn why_not(arguments: &Arguments) -> Option<String> {
     let command = &given.command;
     let refuse = |what: &str, why: &str| Some(format!("a server does not answer {what}: {why}"));
     let Some(question) = question(command) else {
-        let why = match command.as_str() {
-            EXPORT => EXPORT_AFAR,
-            _ => "it is no question about files",
-        };
-        return refuse(&format!("trawl {command}"), why);
+        return refuse(&format!("trawl {command}"), "it is no question about files");
     };
+    if command == EXPORT && arguments.answers && !arguments.gives_rows {
+        return refuse("trawl export", "the client has to take its files");
+    }
     if let Some(action) = &given.action {
         return refuse(
             &format!("trawl {command} {action}"),
@@ -542,10 +545,6 @@ impl Question {
 
 const FIND: &str = "find";
 const EXPORT: &str = "export";
-
-/// Why no server answers `trawl export`, and what to do instead.
-const EXPORT_AFAR: &str = "it writes many files where it runs; write one table after the other, as in \
-     trawl --remote SERVER sql --format parquet 'SELECT * FROM entries' > entries.parquet";
 
 /// Returns why the values of answered options are refused, if they are.
 fn why_not_these_values(given: &Given) -> Option<String> {

@@ -2,9 +2,15 @@
 //! attributes.
 
 mod kinds;
+mod merged;
 pub(crate) mod render;
 
+pub(crate) use self::merged::{
+    MergedStats, decode_count, decode_group, encode_count, encode_group,
+};
+
 use std::ffi::{OsStr, OsString};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -92,42 +98,67 @@ pub(crate) fn run(
     manner: Manner,
 ) -> Result<Exit, Failure> {
     let mut session = Session::open(index, manner.then(args.manner), Exit::Fatal)?;
-    let here = [OsString::from(".")];
-    let paths = if args.paths.is_empty() {
-        &here[..]
-    } else {
-        &args.paths[..]
-    };
-    let usual = Kinds::usual();
-    let kinds = match args.by.is_empty() {
-        true => &usual[..],
-        false => &args.by[..],
-    };
+    let kinds = args.kinds();
     let expression = Expression::read(&args.expression)?;
     let owners = Owners::default();
     let output = Output::stdout().with_own_controls();
     let mut report = rows::report_to(&SCHEMA, args.form.form(), output);
-    report.begin()?;
+    let gives_rows = report.output().gives_rows();
+    match gives_rows {
+        true => report.output().begin_rows(None, &[])?,
+        false => report.begin()?,
+    }
     let options = StatsOptions {
-        kinds,
+        kinds: &kinds,
         expression: &expression,
-        limit: args.limit,
+        limit: (!gives_rows).then_some(args.limit),
         now: now(),
     };
-    for given in paths {
+    for (number, given) in args.given().iter().enumerate() {
         let Some(counts) = stats(&mut session, given, &options, &owners)? else {
             continue;
         };
-        if report.form() == Form::Text {
-            report.put(text(given, &counts, args))?;
-            continue;
-        }
-        for group in counts.sections.iter().flat_map(|section| &section.groups) {
-            report.row(|row| fill(row, given, group))?;
+        match gives_rows {
+            true => merged::put(number, &counts, &mut report)?,
+            false => write(given, &counts, args, &mut report)?,
         }
     }
     rows::finish(report)?;
     session.finish()
+}
+
+impl StatsArgs {
+    /// Returns the paths of the question.
+    fn given(&self) -> Vec<OsString> {
+        match self.paths.is_empty() {
+            true => vec![".".into()],
+            false => self.paths.clone(),
+        }
+    }
+
+    /// Returns the kinds by which entries are counted.
+    fn kinds(&self) -> Vec<Kinds> {
+        match self.by.is_empty() {
+            true => Kinds::usual(),
+            false => self.by.clone(),
+        }
+    }
+}
+
+/// Writes the counts of a path.
+fn write<W: Write>(
+    given: &OsStr,
+    counts: &Counts,
+    args: &StatsArgs,
+    report: &mut trawl_report::Report<W>,
+) -> Result<(), Failure> {
+    if report.form() == Form::Text {
+        return Ok(report.put(text(given, counts, args))?);
+    }
+    for group in counts.sections.iter().flat_map(|section| &section.groups) {
+        report.row(|row| fill(row, given, group))?;
+    }
+    Ok(())
 }
 
 const KEY: Field = fields::KEY.without_csv();

@@ -116,6 +116,7 @@ fn push_line(out: &mut Vec<u8>, cells: &[Vec<u8>; 4], widths: &[usize; 4]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trawl_model::SortKey;
 
     fn row(label: &str, entries: u64, bytes: u64) -> Group {
         let count = Count {
@@ -131,6 +132,7 @@ mod tests {
             label: label.as_bytes().to_vec(),
             count,
             directories: None,
+            place: SortKey::default(),
         }
     }
 

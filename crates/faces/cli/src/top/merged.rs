@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_answers::expression::Expression;
-use trawl_answers::stats::{By, Group};
+use trawl_answers::stats::{By, Group, Kinds, Sums};
 use trawl_answers::top::{Subject, merged};
 use trawl_model::SortKey;
 use trawl_query::Count;
@@ -21,6 +21,7 @@ use crate::failure::Failure;
 use crate::output::cells;
 use crate::remote::Merged;
 use crate::rows::{Form, Report};
+use crate::stats::{decode_count, decode_group, encode_count, encode_group};
 
 /// A line for people, and its position among those of several servers.
 pub(super) struct Line {
@@ -58,34 +59,8 @@ pub(super) fn put_groups(
     let output = report.output();
     let fields = [encode_count(whole), given.as_bytes().to_vec()];
     output.begin_rows(None, &fields)?;
-    rows.iter().try_for_each(|row| {
-        let id = row.id.map(|id| id.to_le_bytes().to_vec());
-        let fields = vec![
-            encode_count(&row.count),
-            row.label.clone(),
-            id.unwrap_or_default(),
-            vec![row.is_of_files.into()],
-        ];
-        let key = row.key.iter().cloned();
-        output.put_row(SortKey::default(), fields.into_iter().chain(key).collect())
-    })
-}
-
-fn encode_count(count: &Count) -> Vec<u8> {
-    [count.entries, count.size_bytes, count.blocks]
-        .map(u64::to_le_bytes)
-        .concat()
-}
-
-fn decode_count(bytes: &[u8]) -> Option<Count> {
-    let (numbers, rest) = bytes.as_chunks();
-    let numbers: [[u8; 8]; 3] = numbers.try_into().ok()?;
-    let [entries, size_bytes, blocks] = numbers.map(u64::from_le_bytes);
-    rest.is_empty().then_some(Count {
-        entries,
-        size_bytes,
-        blocks,
-    })
+    rows.iter()
+        .try_for_each(|row| output.put_row(SortKey::default(), encode_group(row)))
 }
 
 /// What the rows of the servers become.
@@ -100,7 +75,7 @@ enum Answer {
 
 #[derive(Default)]
 struct Groups {
-    rows: Vec<Group>,
+    rows: Sums,
     whole: Count,
     /// The only path that the groups are about; empty if there are several.
     given: Option<Vec<u8>>,
@@ -161,19 +136,8 @@ impl Merged for MergedTop<'_> {
                     lines.push((amount, name.clone()));
                 }
             }
-            (Answer::Groups(by, groups), [count, label, id, is_of_files, key @ ..]) => {
-                groups.rows.push(Group {
-                    by: by.name().to_owned(),
-                    is_of_files: *is_of_files == [1],
-                    key: key.first().cloned(),
-                    id: match &id[..] {
-                        [] => None,
-                        id => Some(u32::from_le_bytes(id.try_into().ok()?)),
-                    },
-                    label: label.clone(),
-                    count: decode_count(count)?,
-                    directories: None,
-                });
+            (Answer::Groups(by, groups), fields) => {
+                groups.rows.add(decode_group(&Kinds::from(*by), fields)?)?;
             }
             _ => return None,
         }

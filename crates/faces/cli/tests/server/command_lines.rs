@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use trawl_remote::client::{CommandLine, OutputStream, Part};
+use trawl_remote::rows::{Piece, Row};
 use trawl_remote::{Address, Remote, RemoteError};
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip;
@@ -307,13 +308,105 @@ fn nothing_is_run_or_written_or_read_elsewhere_for_a_client() {
         assert_eq!(ran.code, Some(2), "{ran}");
         assert!(ran.errors().contains("server"), "{ran}");
     }
-    // It says how to have the rows instead, and makes nothing here.
-    let words = ["export", "--csv", &mark_text];
-    let ran = served.run(&Identity::Ourselves, &["--remote", "unix:/nowhere"], &words);
+}
+
+/// Puts a program in place of `trawl-sql`, whose own tests compare what it sends with what it writes: it
+/// prints these rows.
+fn answer_with(served: &Served, rows: &[Vec<&str>]) {
+    let mut printed = Vec::new();
+    for fields in rows {
+        let fields = fields.iter().map(|field| field.as_bytes().to_vec());
+        let row = Piece::Row(Row {
+            key: Vec::new(),
+            fields: fields.collect(),
+        });
+        printed.extend(row.encode());
+    }
+    let at = |name: &str| served.site.scratch.join(name);
+    fs::write(at("rows"), printed).expect("room");
+    let script = format!("#!/bin/sh\ncat '{}'\n", at("rows").display());
+    fs::write(at("trawl-sql"), script).expect("room");
+    mode(&at("trawl-sql"), 0o755);
+}
+
+/// Returns the rows of an export with a file of this name.
+fn export_with(name: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["entries/part-00001.csv", "path\n"],
+        vec!["entries/part-00001.csv", "/x\n"],
+        vec!["entries/part-00001.csv"],
+        vec![name, "issue\n"],
+        vec![name],
+        vec!["export.json", "{}\n"],
+        vec!["export.json"],
+    ]
+}
+
+#[test]
+fn the_files_of_a_servers_export_are_made_here() {
+    let served = Served::new("exports", &[]);
+    let address = served.address();
+    let at = |name: &str| served.site.scratch.join(name);
+    let export = |to: &str, more: &[&str]| {
+        let words = ["export", "--tables", "entries,issues", "--csv", to];
+        let words = [&words[..], more].concat();
+        served.run(&Identity::Ourselves, &["--remote", &address], &words)
+    };
+    let read = |name: &str| fs::read_to_string(at(name)).expect("a file");
+    answer_with(&served, &export_with("issues/part-00001.csv"));
+    export("out", &[]).expect_code(0);
+    assert_eq!(read("out/entries/part-00001.csv"), "path\n/x\n");
+    assert_eq!(read("out/issues/part-00001.csv"), "issue\n");
+    assert_eq!(read("out/export.json"), "{}\n");
+    // An earlier export is replaced if that is wanted, something else never.
+    let ran = export("out", &[]).expect_code(2);
+    assert!(ran.errors().contains("--force"), "{ran}");
+    fs::write(at("out/old"), "").expect("room");
+    export("out", &["--force"]).expect_code(0);
+    assert!(!at("out/old").exists());
+    export("tree", &["--force"]).expect_code(2);
+    assert!(at("tree/open").exists());
+    // No other files are made, and no half exports.
+    let before = names_in(&at("."));
+    for name in [
+        "issues/../../evil",
+        "../evil",
+        "/tmp/evil",
+        "dirs/part-00001.csv",
+        "issues/part-00002.csv",
+        "issues/part-00001.parquet",
+        "issues/part-00001.csv\0",
+    ] {
+        answer_with(&served, &export_with(name));
+        let ran = export("other", &[]).expect_code(2);
+        assert!(ran.errors().contains("cannot read the answer"), "{ran}");
+        assert_eq!(names_in(&at(".")), before, "{name}");
+    }
+    for length in 0..7 {
+        let rows = &export_with("issues/part-00001.csv")[..length];
+        answer_with(&served, rows);
+        export("other", &[]).expect_code(2);
+        assert_eq!(names_in(&at(".")), before, "{length}");
+    }
+    // What the program says is its own, and so is the end.
+    fs::write(at("trawl-sql"), "#!/bin/sh\necho no >&2; exit 2\n").expect("room");
+    let ran = export("other", &[]).expect_code(2);
+    assert_eq!(ran.errors(), "no\n", "{ran}");
+    assert_eq!(names_in(&at(".")), before);
+    let twice = ["--remote", &address, "--remote", "unix:/nowhere"];
+    let ran = served.run(&Identity::Ourselves, &twice, &["export", "--csv", "other"]);
     assert_eq!(ran.code, Some(2), "{ran}");
-    let instead = "trawl --remote SERVER sql --format parquet";
-    assert!(ran.errors().contains(instead), "{ran}");
-    assert!(!mark.exists(), "{ran}");
+    assert!(ran.errors().contains("one after the other"), "{ran}");
+}
+
+/// Returns the names in a directory, sorted.
+fn names_in(dir: &Path) -> Vec<String> {
+    let entries = fs::read_dir(dir).expect("a directory");
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.expect("a name").file_name().to_string_lossy().into())
+        .collect();
+    names.sort();
+    names
 }
 
 /// Words, variables and directories that no client of ours sends.

@@ -1,4 +1,4 @@
-//! Rankings of several servers as one answer. The oracle is the question asked on this machine after
+//! Rankings and counts of several servers as one answer. The oracle is the question asked on this machine after
 //! the trees of both servers were moved here and indexed together: every byte must be equal.
 
 use std::fs::{self, File, FileTimes};
@@ -255,8 +255,14 @@ fn questions() -> Vec<Vec<&'static str>> {
         let words = ["-type", "f", "-sort", "-size", "-limit", "6"];
         [&["find", form][..], &paths[..], &words[..]].concat()
     });
+    // Each server has one of the paths.
+    let counted = [
+        &["stats", "HERE/a", "HERE/b"][..],
+        &["stats", "--csv", "HERE/b", "HERE/a"],
+    ];
     rankings
         .chain([tested.to_vec()])
+        .chain(counted.map(<[&str]>::to_vec))
         .chain(sorted)
         .chain(formed)
         .collect()
@@ -371,6 +377,63 @@ fn equal_rows_come_in_the_order_of_the_servers() {
         let wanted = order.map(|number| inodes[number].clone() + "\n").concat();
         assert_eq!(ran.text(), wanted, "{ran}");
     }
+}
+
+/// Counts, without their paths.
+const COUNTS: &[&[&str]] = &[
+    &["stats"],
+    &["stats", "-n", "2"],
+    &["stats", "-n", "0", "--by", "extension", "--csv"],
+    &["stats", "--json", "--share", "disk"],
+    &[
+        "stats", "--by", "owner", "--by", "age", "--by", "size", "--csv",
+    ],
+    &[
+        "stats",
+        "--by",
+        "owner,extension",
+        "--by",
+        "type,size",
+        "-n",
+        "3",
+    ],
+    &[
+        "stats", "--by", "project", "--by", "accessed", "--by", "changed", "--csv",
+    ],
+    &["stats", "--by", "name-length", "--json"],
+];
+
+#[test]
+fn counts_of_two_servers_are_those_of_one_index_of_both_trees() {
+    let mut both = Both::new("merged-counts");
+    // Both trees have the same path here.
+    both.write_rules("rules", |_, there, is_own| {
+        is_own.then(|| ("same".to_owned(), there.to_owned()))
+    });
+    let servers = both.both();
+    let ask = |both: &Both, before: &[String], words: &[&str], least: &str| {
+        let tested = ["HERE/same", "--", "-mindepth", least];
+        both.ask("rules", before, &[words, &tested[..]].concat())
+    };
+    let there: Vec<Ran> = COUNTS
+        .iter()
+        .map(|words| ask(&both, &servers, words, "0").expect_code(0))
+        .collect();
+    both.servers.clear();
+    fs::rename(both.at("export"), both.at("same")).expect("our own");
+    both.index(&["same"], "index");
+    for (words, there) in COUNTS.iter().zip(&there) {
+        // The trees are one level down, and what holds them is not theirs.
+        let here = ask(&both, &["--remote".into(), "here".into()], words, "1").expect_code(0);
+        assert_eq!(here.text(), there.text(), "{words:?}");
+        assert_eq!(here.errors(), there.errors(), "{words:?}");
+    }
+    // The answers are about something.
+    assert!(
+        there[0]
+            .text()
+            .starts_with(&format!("{}: 25 entries", both.at("same").display()))
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use trawl_remote::tls::Certificates;
 use trawl_remote::tls::identity::identities;
@@ -155,6 +156,54 @@ fn a_servers_certificate_that_is_no_good_is_told() {
         .expect_err("no TLS")
         .to_string();
     expect(&text, "is not TLS");
+}
+
+#[test]
+fn a_renewed_certificate_is_shown_to_new_clients() {
+    let secured = Secured::new("tls-renewed");
+    let own = secured.clients.sign(&GOOD);
+    let users = format!("{}={}\n", hex(&own), somebody());
+    let tree = secured.site.tree();
+    let server = secured.serve(&secured.servers.sign(&GOOD), &users, &[]);
+    let before = remote(
+        "localhost",
+        server.port(),
+        secured.files(&secured.servers, Some(&own)),
+    );
+    let lines = found(&before, request("*", &tree)).expect("an answer");
+    let others = Authority::new("other servers");
+    let signed = others.sign(&GOOD);
+    for (name, text) in [("server.pem", &signed.pem), ("server.key", &signed.key)] {
+        let beside = secured.site.write("new", text);
+        std::fs::rename(beside, secured.site.scratch.join(name)).expect("our own");
+    }
+    server.hear("new connections use the new certificate");
+    let until = Instant::now() + LONG;
+    let refused = loop {
+        let files = secured.files(&secured.servers, Some(&own));
+        match found(
+            &remote("localhost", server.port(), files),
+            request("*", &tree),
+        ) {
+            Err(error) => break error.to_string(),
+            Ok(_) => assert!(Instant::now() < until, "the old certificate is still shown"),
+        }
+    };
+    expect(&refused, "signed by an authority that is not trusted");
+    // A connection from before stays: another one would not be accepted.
+    assert_eq!(
+        found(&before, request("*", &tree)).expect("an answer"),
+        lines
+    );
+    let after = remote(
+        "localhost",
+        server.port(),
+        secured.files(&others, Some(&own)),
+    );
+    assert_eq!(
+        found(&after, request("*", &tree)).expect("an answer"),
+        lines
+    );
 }
 
 #[test]

@@ -23,11 +23,12 @@ use tokio::net::{TcpListener, TcpStream, UnixListener};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 use tower_service::Service as _;
 use trawl_model::sync::lock;
-use trawl_remote::tls::files::{FILE_MAX_BYTES, browsers};
+use trawl_remote::tls::files::{ServerFiles, browsers};
 use trawl_remote::tls::identity::identities;
-use trawl_sys::message::{Waiting, receive, send};
+use trawl_sys::message::{Waiting, send};
 use trawl_sys::process::descriptor_limit;
 
 use super::activity::{Activity, Watched};
@@ -130,9 +131,15 @@ impl Keeper {
         }
     }
 
-    /// Passes answers on to those who wait, until the keeper ends.
-    fn listen(&self, control: &OwnedFd) {
+    /// Passes answers on to those who wait, until the keeper ends. Other certificates are offered to
+    /// new connections.
+    fn listen(&self, control: &OwnedFd, offered: Option<&Offered>) {
         while let Ok(Some((answer, connection))) = hear::<Answer>(control, Waiting::Allowed) {
+            if let (Told::Certificate, Some(offered)) = (&answer.told, offered) {
+                // The keeper has tried the files.
+                let _ = offered.renew(connection);
+                continue;
+            }
             if let Some(waiting) = lock(&self.waiting).remove(&answer.number) {
                 // It may wait no longer.
                 let _ = waiting.send((answer.told, connection));
@@ -141,10 +148,35 @@ impl Keeper {
     }
 }
 
+/// The server's side of TLS, as new connections are offered it.
+#[derive(Clone)]
+struct Offered(Arc<Mutex<Arc<ServerConfig>>>);
+
+impl Offered {
+    fn new(files: OwnedFd) -> io::Result<Offered> {
+        Ok(Offered(Arc::new(Mutex::new(configuration(files)?))))
+    }
+
+    fn renew(&self, files: Option<OwnedFd>) -> io::Result<()> {
+        let files = files.ok_or(io::ErrorKind::InvalidData)?;
+        *lock(&self.0) = configuration(files)?;
+        Ok(())
+    }
+
+    fn acceptor(&self) -> TlsAcceptor {
+        TlsAcceptor::from(Arc::clone(&lock(&self.0)))
+    }
+}
+
+fn configuration(files: OwnedFd) -> io::Result<Arc<ServerConfig>> {
+    let files = ServerFiles::from_memory(files)?;
+    browsers(&files, &[HTTP2, "http/1.1"]).map_err(io::Error::other)
+}
+
 /// What the keeper gives at the start.
 struct Given {
     setup: Setup,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Offered>,
     tls_sockets: Vec<StdTcpListener>,
     proxy_sockets: Vec<StdUnixListener>,
 }
@@ -183,8 +215,9 @@ pub fn serve() -> Result<(), String> {
         end.notify_one();
     })?;
     let (listener, end) = (Arc::clone(&keeper), Arc::clone(&ended));
+    let offered = given.tls.clone();
     start(move || {
-        listener.listen(&control);
+        listener.listen(&control, offered.as_ref());
         end.notify_one();
     })?;
     crate::server::run(async {
@@ -211,22 +244,9 @@ fn allow_descriptors() {
 
 fn given(control: &OwnedFd) -> io::Result<Given> {
     send(control, READY, None, Waiting::Allowed)?;
-    let mut buffer = vec![0; usize::try_from(FILE_MAX_BYTES).unwrap_or(0) + 1];
-    let mut file = || -> io::Result<Vec<u8>> {
-        let (length, _) = receive(control, &mut buffer, Waiting::Allowed)?;
-        Ok(buffer.get(1..length).unwrap_or_default().to_vec())
-    };
-    let (chain, key, clients) = (file()?, file()?, file()?);
     let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
-    let (setup, _) = hear::<Setup>(control, Waiting::Allowed)?.ok_or_else(missing)?;
-    let clients = (!clients.is_empty()).then_some(&clients[..]);
-    let tls = match chain.is_empty() {
-        true => None,
-        false => {
-            let config = browsers(&chain, &key, clients, &[HTTP2, "http/1.1"]);
-            Some(TlsAcceptor::from(config.map_err(io::Error::other)?))
-        }
-    };
+    let (setup, files) = hear::<Setup>(control, Waiting::Allowed)?.ok_or_else(missing)?;
+    let tls = files.map(Offered::new).transpose()?;
     let (mut tls_sockets, mut proxy_sockets) = (Vec::new(), Vec::new());
     for _ in 0..setup.sockets {
         let (kind, socket) = hear::<Kind>(control, Waiting::Allowed)?.ok_or_else(missing)?;
@@ -294,7 +314,7 @@ impl All {
     }
 }
 
-async fn accept_tls(listener: TcpListener, tls: TlsAcceptor, all: All) {
+async fn accept_tls(listener: TcpListener, tls: Offered, all: All) {
     loop {
         match listener.accept().await {
             Ok((stream, address)) => {
@@ -305,7 +325,7 @@ async fn accept_tls(listener: TcpListener, tls: TlsAcceptor, all: All) {
                 let Some(place) = all.place().await else {
                     return;
                 };
-                let (tls, router) = (tls.clone(), all.router.clone());
+                let (tls, router) = (tls.acceptor(), all.router.clone());
                 tokio::spawn(async move {
                     let _places = (place, own);
                     answer_tls(stream, address.ip(), &tls, router).await;
@@ -372,12 +392,7 @@ macro_rules! service {
             async move {
                 let response = answered.await?;
                 drop(awaited);
-                let watched = response.map(|body| Watched {
-                    body,
-                    activity,
-                    awaited: None,
-                });
-                Ok::<_, Infallible>(watched)
+                Ok::<_, Infallible>(response.map(|body| Watched::new(body, activity)))
             }
         })
     }};

@@ -8,54 +8,36 @@ use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_remote::tls::files::{browsers, certificates, key};
+use trawl_remote::tls::renewal::{Renewal, ServerPaths};
 use trawl_sys::become_user::User;
 use trawl_sys::command::spawn_as;
-use trawl_sys::message::{Waiting, pair, receive, send};
+use trawl_sys::message::{Waiting, pair, receive};
 use trawl_sys::wait::readable;
 
 use super::front;
 use super::keeper::FRONT;
-use super::messages::{Kind, Setup, tell};
+use super::messages::{Answer, Kind, Setup, Told, tell};
 use super::options::Options;
 use super::sockets::Sockets;
 
 /// Time that the front has to get ready.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What TLS needs, as the files contain it.
-pub struct Certificate {
-    chain: Vec<u8>,
-    key: Vec<u8>,
-    clients: Vec<u8>,
-}
-
-impl Certificate {
-    /// Reads the files that TLS needs.
-    ///
-    /// # Errors
-    /// Says which of them cannot be used.
-    pub fn read(options: &Options) -> Result<Certificate, String> {
-        let mut read = Certificate {
-            chain: Vec::new(),
-            key: Vec::new(),
-            clients: Vec::new(),
-        };
-        if options.listen.is_empty() {
-            return Ok(read);
-        }
-        let text = |error: trawl_remote::RemoteError| error.to_string();
-        read.chain = certificates(&options.cert).map_err(text)?;
-        read.key = key(&options.key).map_err(text)?;
-        if let Some(clients) = &options.client_ca {
-            read.clients = certificates(clients).map_err(text)?;
-        }
-        // Errors in the files are reported here and now.
-        let clients = (!read.clients.is_empty()).then_some(&read.clients[..]);
-        let checked = browsers(&read.chain, &read.key, clients, &[]);
-        checked.map_err(|why| format!("cannot use {}: {why}", options.cert.display()))?;
-        Ok(read)
+/// Returns the files that TLS needs; `None` without TLS.
+///
+/// # Errors
+/// Says which of them cannot be used.
+pub fn certificate(options: &Options) -> Result<Option<Renewal>, String> {
+    if options.listen.is_empty() {
+        return Ok(None);
     }
+    let paths = ServerPaths {
+        cert: options.cert.clone(),
+        key: options.key.clone(),
+        clients: options.client_ca.clone(),
+    };
+    let begun = Renewal::begin(paths).map_err(|error| error.to_string())?;
+    Ok(Some(begun))
 }
 
 /// What the front is started with.
@@ -64,8 +46,8 @@ pub struct Fronts {
     pub program: PathBuf,
     /// The user of the front.
     pub user: User,
-    /// What TLS needs.
-    pub certificate: Certificate,
+    /// The files that TLS needs.
+    pub certificate: Option<Renewal>,
     /// What else the front has to know.
     pub setup: Setup,
 }
@@ -75,7 +57,7 @@ impl Fronts {
     ///
     /// # Errors
     /// Says why it cannot be started.
-    pub fn start(&self, sockets: &Sockets) -> Result<(Child, Arc<OwnedFd>), String> {
+    pub fn start(&mut self, sockets: &Sockets) -> Result<(Child, Arc<OwnedFd>), String> {
         let failed = |error: io::Error| format!("cannot start the process that ends TLS: {error}");
         let (ours, theirs) = pair().map_err(failed)?;
         let words = [OsString::from(FRONT)];
@@ -90,20 +72,18 @@ impl Fronts {
         }
     }
 
-    fn prepare(&self, control: &OwnedFd, sockets: &Sockets) -> io::Result<()> {
+    fn prepare(&mut self, control: &OwnedFd, sockets: &Sockets) -> io::Result<()> {
         // Once it is ready, other processes of its user cannot trace it or read its memory.
         let [is_ready] = readable([control.as_fd()], Some(PATIENCE))?;
         let mut said = [0; 16];
         if !is_ready || receive(control, &mut said, Waiting::Never)?.0 != front::READY.len() {
             return Err(io::Error::other("it did not get ready"));
         }
-        let certificate = &self.certificate;
-        for bytes in [&certificate.chain, &certificate.key, &certificate.clients] {
-            // An empty message would be the end.
-            let message = [&b"="[..], bytes].concat();
-            send(control, &message, None, Waiting::Allowed)?;
+        match &mut self.certificate {
+            Some(certificate) => certificate
+                .give(|files| tell(control, &self.setup, Some(files.as_fd()), Waiting::Allowed))?,
+            None => tell(control, &self.setup, None, Waiting::Allowed)?,
         }
-        tell(control, &self.setup, None, Waiting::Allowed)?;
         let tls = sockets.tls.iter().map(|socket| (Kind::Tls, socket.as_fd()));
         let proxy = sockets.proxy.iter();
         let proxy = proxy.map(|(socket, _)| (Kind::Proxy, socket.as_fd()));
@@ -111,5 +91,21 @@ impl Fronts {
             tell(control, &kind, Some(socket), Waiting::Allowed)?;
         }
         Ok(())
+    }
+
+    /// Has the front use files of a certificate that have replaced those before.
+    pub fn renew(&mut self, control: &OwnedFd) {
+        let Some(certificate) = &mut self.certificate else {
+            return;
+        };
+        let answer = Answer {
+            number: 0,
+            told: Told::Certificate,
+        };
+        let told = certificate
+            .pass_on(|files| tell(control, &answer, Some(files.as_fd()), Waiting::Never));
+        if let Some(told) = told {
+            eprintln!("trawl: {told}");
+        }
     }
 }

@@ -21,7 +21,7 @@ use trawl_sys::process::raise_descriptor_limit;
 use trawl_sys::signal::StopSignals;
 use trawl_sys::wait::readable;
 
-use super::fronts::{Certificate, Fronts};
+use super::fronts::{Fronts, certificate};
 use super::messages::{Answer, Asked, Refusal, Request, Setup, Told, hear, tell};
 use super::openid::line::Line;
 use super::openid::login::OpenId;
@@ -77,7 +77,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         .map_err(|error| format!("cannot find the path of this program: {error}"))?;
     let descriptors = raise_descriptor_limit(DESCRIPTORS);
     let sockets = Sockets::open(&options)?;
-    let certificate = Certificate::read(&options)?;
+    let certificate = certificate(&options)?;
     let front = front_user(&options.user)?;
     let keeper = Arc::new(Keeper::new(&options, &program, &front)?);
     let setup = Setup {
@@ -88,7 +88,7 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         hourly_rows: options.hourly_rows,
         sockets: sockets.tls.len() + sockets.proxy.len(),
     };
-    let fronts = Fronts {
+    let mut fronts = Fronts {
         program,
         user: front,
         certificate,
@@ -146,6 +146,9 @@ pub fn keep(words: impl IntoIterator<Item = OsString>) -> Result<(), String> {
         if tidied.elapsed() >= LOOK {
             tidied = Instant::now();
             lock(&keeper.staff).tidy(tidied);
+            if let Some((_, control)) = &front {
+                fronts.renew(control);
+            }
         }
     }
     if let Some((mut child, control)) = front {

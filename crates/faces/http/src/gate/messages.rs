@@ -11,15 +11,15 @@ use trawl_sys::message::{Waiting, receive, send};
 
 use super::openid::Shown;
 
-/// Most bytes of a message. Files of certificates are messages of their own.
+/// Most bytes of a message.
 pub const MESSAGE_BYTES: usize = 128 << 10;
 
 /// Most bytes of a user name or a secret that is looked at.
 pub const NAME_BYTES: usize = 1024;
 
-/// What the front has to know. The certificate, the key and the authorities for certificates of
-/// clients (empty if none are asked for) come first, and one message with each listening socket after
-/// it: a [`Kind`].
+/// What the front has to know. With it come the files of the server's certificate, if there is TLS
+/// ([`trawl_remote::tls::files::ServerFiles`]), and after it one message with each listening socket: a
+/// [`Kind`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Setup {
     /// Ways to log in, as the page is told.
@@ -167,6 +167,8 @@ pub enum Told {
     Known(Who),
     /// Done.
     Done,
+    /// Nothing was asked: the files of another certificate come with the message, for new connections.
+    Certificate,
     /// No.
     Refused(Refusal),
 }

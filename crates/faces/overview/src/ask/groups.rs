@@ -53,7 +53,7 @@ impl Asker<'_> {
         let options = StatsOptions {
             kinds: &kinds,
             expression: &Expression::default(),
-            limit: self.limit,
+            limit: Some(self.limit),
             now: self.now,
         };
         for given in &self.paths {

@@ -16,6 +16,8 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
+use trawl_cli::export::Sent;
+
 use super::Reader;
 use crate::error::{Result, SqlError};
 
@@ -30,6 +32,8 @@ pub(crate) struct Sink {
 enum To {
     Stdout(BufWriter<io::Stdout>),
     File(Box<NewFile>),
+    /// A client on another machine.
+    Client(Sent),
 }
 
 /// A file that gets its name when it is complete.
@@ -46,6 +50,14 @@ impl Sink {
         let stdout = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
         Sink {
             to: To::Stdout(stdout),
+            written: 0,
+        }
+    }
+
+    /// Sends a file to a client on another machine.
+    pub(crate) fn client(file: Sent) -> Sink {
+        Sink {
+            to: To::Client(file),
             written: 0,
         }
     }
@@ -87,14 +99,14 @@ impl Sink {
     }
 
     /// Writes bytes.
-    pub(super) fn put(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         let done = self.write_all(bytes);
         done.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, source: io::Error) -> SqlError {
         match &self.to {
-            To::Stdout(_) => SqlError::Write(source),
+            To::Stdout(_) | To::Client(_) => SqlError::Write(source),
             To::File(new) => SqlError::File {
                 action: "write",
                 path: new.path.clone(),
@@ -104,15 +116,17 @@ impl Sink {
     }
 
     /// Writes buffered bytes; gives a file its name.
-    pub(super) fn finish(mut self) -> Result<()> {
+    pub(crate) fn finish(mut self) -> Result<()> {
         let done = self.complete();
         done.map_err(|error| self.failed(error))
     }
 
     fn complete(&mut self) -> io::Result<()> {
         self.flush()?;
-        let To::File(new) = &mut self.to else {
-            return Ok(());
+        let new = match &mut self.to {
+            To::Stdout(_) => return Ok(()),
+            To::Client(file) => return file.finish(),
+            To::File(new) => new,
         };
         new.file.get_ref().sync_all()?;
         // Unlike a rename, a link does not replace a file that has been created meanwhile.
@@ -129,6 +143,7 @@ impl Write for Sink {
         let written = match &mut self.to {
             To::Stdout(out) => out.write(bytes),
             To::File(new) => new.file.write(bytes),
+            To::Client(file) => file.write(bytes),
         }?;
         self.written += written as u64;
         Ok(written)
@@ -138,6 +153,7 @@ impl Write for Sink {
         match &mut self.to {
             To::Stdout(out) => out.flush(),
             To::File(new) => new.file.flush(),
+            To::Client(file) => file.flush(),
         }
     }
 }

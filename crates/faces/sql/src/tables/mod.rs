@@ -314,14 +314,6 @@ impl Table {
         matches!(self, Table::Entries | Table::EntriesHistory)
     }
 
-    /// Returns true if its rows are computed when they are asked for, from contents or from all rows.
-    pub(crate) fn is_computed(self) -> bool {
-        matches!(
-            self,
-            Table::Attributes | Table::FileGroups | Table::GroupMembers | Table::Relations
-        )
-    }
-
     /// Returns the column by whose value rows are left out before files are read.
     pub(crate) fn name_column(self) -> Option<&'static str> {
         match self {

@@ -1,8 +1,11 @@
 //! Other engines read exports and give the same answers to the same queries; files that they wrote are
 //! read.
 
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
+use trawl_remote::rows::{Piece, Pieces};
 use trawl_testkit::oracle::{self, Identity};
 use trawl_testkit::skip::Skip;
 
@@ -319,4 +322,58 @@ fn computed_tables_are_exported_by_name() {
     let ran = export(&["--force"]);
     assert_eq!(ran.code, Some(1), "{ran}");
     assert!(ran.errors().contains("a.ref'"), "{ran}");
+}
+
+/// Returns the files below a directory, by their paths in it.
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let ran = oracle::run(
+        oracle::command("find")
+            .args([".", "-type", "f"])
+            .current_dir(dir),
+    );
+    let text = ran.text();
+    let names = text.lines().map(|line| line.trim_start_matches("./"));
+    names
+        .map(|name| (name.to_owned(), std::fs::read(dir.join(name)).unwrap()))
+        .collect()
+}
+
+#[test]
+fn what_a_client_is_sent_is_what_is_written_here() {
+    let site = Site::server("sql-export-sent");
+    let out = site.scratch.join("export");
+    for format in ["--parquet", "--csv", "--json"] {
+        let options = [format, out.to_str().unwrap(), "--part-rows", "50"];
+        let mut command = site.command(&Identity::Ourselves);
+        let ran = oracle::run(command.arg("export").args(options));
+        assert_eq!(ran.code, Some(0), "{ran}");
+        let written = files(&out);
+        std::fs::remove_dir_all(&out).unwrap();
+        let mut command = site.command(&Identity::Ourselves);
+        // As a server's `trawl` hands over.
+        command.arg0("trawl").args(["answer", "--rows", "export"]);
+        let ran = oracle::run(command.args(options));
+        assert_eq!(ran.code, Some(0), "{ran}");
+        // Nothing is written on the server.
+        assert!(!out.exists());
+        let mut pieces = Pieces::default();
+        pieces.add(&ran.stdout);
+        let (mut sent, mut open) = (BTreeMap::<String, Vec<u8>>::new(), None);
+        while let Some(piece) = pieces.take().unwrap() {
+            let Piece::Row(row) = piece else {
+                panic!("{piece:?}");
+            };
+            let name = String::from_utf8(row.fields[0].clone()).unwrap();
+            assert_eq!(*open.get_or_insert_with(|| name.clone()), name);
+            let file = sent.entry(name).or_default();
+            match row.fields.get(1) {
+                Some(bytes) => file.extend(bytes),
+                None => open = None,
+            }
+        }
+        pieces.end().unwrap();
+        assert_eq!(open, None);
+        assert!(sent.len() > 6, "{:?}", sent.keys());
+        assert_eq!(sent, written);
+    }
 }

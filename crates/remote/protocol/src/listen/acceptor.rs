@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags};
@@ -18,6 +18,7 @@ use super::hired::{Staff, Worker};
 use super::job::{self, Greeting, Job, Others, Protocol, Report};
 use super::source::{Arrival, Sources};
 use crate::error::RemoteError;
+use crate::tls::renewal::LOOK;
 use crate::wire::{Code, Message, Refusal};
 
 /// Maximum number of clients accepted before existing clients are handled.
@@ -148,14 +149,18 @@ impl Acceptor<'_> {
             .tls
             .as_ref()
             .is_none_or(|tls| tls.control().is_some());
-        let second = Timespec {
-            tv_sec: 1,
-            tv_nsec: 0,
+        let timeout = match (is_timeless && is_whole, &sources.tls) {
+            (false, _) => Some(Duration::from_secs(1)),
+            (true, Some(_)) => Some(LOOK),
+            (true, None) => None,
         };
-        let timeout = (!is_timeless || !is_whole).then_some(&second);
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().cast_signed(),
+            tv_nsec: 0,
+        });
         let mut events = Vec::with_capacity(256);
         let room = rustix::buffer::spare_capacity(&mut events);
-        match epoll::wait(&self.epoll, room, timeout) {
+        match epoll::wait(&self.epoll, room, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(errno) => return Err(errno.into()),
         }
@@ -193,7 +198,7 @@ impl Acceptor<'_> {
                 Err(error) => {
                     (self.say)(format!("a client could not be accepted: {error}"));
                     // For example, there are too many descriptors: do not try again at once.
-                    return std::thread::sleep(std::time::Duration::from_millis(50));
+                    return std::thread::sleep(Duration::from_millis(50));
                 }
             }
         }
@@ -415,6 +420,9 @@ impl Acceptor<'_> {
         let Some(tls) = &mut sources.tls else {
             return Ok(());
         };
+        if let Some(told) = tls.renew() {
+            (self.say)(told);
+        }
         match tls.revive() {
             Ok(false) => Ok(()),
             Ok(true) => match tls.control() {

@@ -21,8 +21,8 @@ use trawl_sys::wait::readable;
 use super::hired::Worker;
 use super::job::Protocol;
 use crate::error::RemoteError;
-use crate::tls::files::{self, ServerFiles};
-use crate::tls::front::READY;
+use crate::tls::front::{FILES, READY};
+use crate::tls::renewal::{Renewal, ServerPaths};
 use crate::tls::users::Users;
 
 /// Maximum time for the process that terminates TLS to start.
@@ -184,12 +184,8 @@ fn at_socket(source: io::Error) -> RemoteError {
 pub struct TlsListen {
     /// The listening socket.
     pub listener: TcpListener,
-    /// File of the server's certificate, followed by the intermediate certificates.
-    pub cert: PathBuf,
-    /// File of the certificate's key.
-    pub key: PathBuf,
-    /// File of the authorities that may sign clients' certificates.
-    pub clients: PathBuf,
+    /// Files of the server's certificate, and of the authorities that may sign clients' certificates.
+    pub paths: ServerPaths,
     /// The users that certificates stand for.
     pub users: Users,
     /// The program that terminates TLS.
@@ -204,7 +200,7 @@ pub struct TlsListen {
 #[derive(Debug)]
 pub(super) struct Tls {
     listener: TcpListener,
-    files: ServerFiles,
+    renewal: Renewal,
     users: Users,
     front: Worker,
     front_user: User,
@@ -222,21 +218,12 @@ impl Drop for Tls {
 impl Tls {
     /// Reads the files, and starts the process.
     pub(super) fn bind(listen: TlsListen) -> Result<Tls, RemoteError> {
-        let read = ServerFiles {
-            chain: files::certificates(&listen.cert)?,
-            key: files::key(&listen.key)?,
-            clients: files::certificates(&listen.clients)?,
-        };
         // Errors in the files are reported here and now.
-        files::server(&read).map_err(|why| RemoteError::File {
-            action: "use",
-            path: listen.cert.clone(),
-            source: io::Error::other(why),
-        })?;
+        let renewal = Renewal::begin(listen.paths)?;
         listen.users.check()?;
         let mut tls = Tls {
             listener: listen.listener,
-            files: read,
+            renewal,
             users: listen.users,
             front: listen.front,
             front_user: listen.front_user,
@@ -262,9 +249,8 @@ impl Tls {
         if !is_ready || receive(&*control, &mut said, Waiting::Never)?.0 != READY.len() {
             return Err(io::Error::other("it did not get ready"));
         }
-        for bytes in [&self.files.chain, &self.files.key, &self.files.clients] {
-            send(&*control, bytes, None, Waiting::Allowed)?;
-        }
+        let give = |files: OwnedFd| send(&*control, FILES, Some(files.as_fd()), Waiting::Allowed);
+        self.renewal.give(give)?;
         let most = (self.connections as u64 + TOLD_MAX).to_le_bytes();
         send(
             &*control,
@@ -293,6 +279,15 @@ impl Tls {
             self.end();
         }
         started.map(|()| true)
+    }
+
+    /// Has the process use files that have replaced those before; returns what to tell of it.
+    pub(super) fn renew(&mut self) -> Option<String> {
+        let control = self.running.as_ref().map(|(_, control)| control);
+        self.renewal.pass_on(|files| match control {
+            Some(control) => send(control, FILES, Some(files.as_fd()), Waiting::Never),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        })
     }
 
     /// Returns the control socket of the process, while it runs.

@@ -1,6 +1,9 @@
 //! Reads certificates and keys from files (PEM, RFC 7468), and makes rustls configurations of them.
 
-use std::io;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,20 +16,88 @@ use rustls::server::{ClientCertVerifierBuilder, NoServerSessionStorage, WebPkiCl
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use trawl_sys::file::sealed;
+
+use super::renewal::ServerPaths;
 use crate::error::RemoteError;
 
-/// Maximum length of a file of certificates or a key, in bytes: it must fit into one message.
-pub const FILE_MAX_BYTES: u64 = 128 << 10;
+/// Maximum length of a file of certificates or a key, in bytes.
+const FILE_MAX_BYTES: u64 = 128 << 10;
 
-/// Contents of the files that a server needs.
-#[derive(Clone, Debug)]
-pub(crate) struct ServerFiles {
+/// Contents of the files that a server needs, whose certificate and key belong together.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerFiles {
     /// Its certificate, followed by the intermediate certificates.
-    pub(crate) chain: Vec<u8>,
+    pub chain: Vec<u8>,
     /// The certificate's key.
-    pub(crate) key: Vec<u8>,
-    /// The authorities that may sign clients' certificates.
-    pub(crate) clients: Vec<u8>,
+    pub key: Vec<u8>,
+    /// The authorities that may sign clients' certificates; empty if these are not asked for.
+    pub clients: Vec<u8>,
+}
+
+impl fmt::Debug for ServerFiles {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServerFiles").finish_non_exhaustive()
+    }
+}
+
+impl ServerFiles {
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Says which of them cannot be used.
+    pub fn read(paths: &ServerPaths) -> Result<ServerFiles, RemoteError> {
+        let clients = paths.clients.as_ref();
+        let read = ServerFiles {
+            chain: certificates(&paths.cert)?,
+            key: key(&paths.key)?,
+            clients: clients.map_or_else(|| Ok(Vec::new()), |clients| certificates(clients))?,
+        };
+        let use_it = |path: &Path, why: String| failed("use", path)(io::Error::other(why));
+        if let Some(path) = clients {
+            verifier(&read.clients).map_err(|why| use_it(path, why))?;
+        }
+        configuration(&read.chain, &read.key, None).map_err(|why| use_it(&paths.cert, why))?;
+        Ok(read)
+    }
+
+    /// Returns an anonymous file with the contents, which can be passed to another process.
+    ///
+    /// # Errors
+    /// Fails if there are too many descriptors or too little memory.
+    pub fn to_memory(&self) -> io::Result<OwnedFd> {
+        let mut bytes = Vec::new();
+        for part in [&self.chain, &self.key, &self.clients] {
+            bytes.extend((part.len() as u64).to_le_bytes());
+            bytes.extend(part);
+        }
+        Ok(sealed(c"trawl-certificate", &bytes)?.into())
+    }
+
+    /// Reads a file that [`ServerFiles::to_memory`] has made.
+    ///
+    /// # Errors
+    /// Fails if it is another one, or cannot be read.
+    pub fn from_memory(file: OwnedFd) -> io::Result<ServerFiles> {
+        let mut bytes = Vec::new();
+        File::from(file)
+            .take(3 * (FILE_MAX_BYTES + 8))
+            .read_to_end(&mut bytes)?;
+        let mut rest = &bytes[..];
+        let mut next = || {
+            let (length, after) = rest.split_first_chunk()?;
+            let length = usize::try_from(u64::from_le_bytes(*length)).ok()?;
+            let (part, after) = after.split_at_checked(length)?;
+            rest = after;
+            Some(part.to_vec())
+        };
+        let mut part = || next().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData));
+        Ok(ServerFiles {
+            chain: part()?,
+            key: part()?,
+            clients: part()?,
+        })
+    }
 }
 
 fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RemoteError {
@@ -38,19 +109,12 @@ fn failed(action: &'static str, path: &Path) -> impl Fn(io::Error) -> RemoteErro
     }
 }
 
-/// Reads a file of certificates.
-///
-/// # Errors
-/// Fails if it cannot be read, or is too long.
-pub fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
+fn certificates(path: &Path) -> Result<Vec<u8>, RemoteError> {
     read(path).map_err(failed("read the certificates in", path))
 }
 
-/// Reads a file with a key.
-///
-/// # Errors
-/// Fails if it cannot be read, or everyone may access it.
-pub fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
+/// Reads a file with a key, which not everyone may access.
+fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
     let failed = failed("read the key in", path);
     let metadata = std::fs::metadata(path).map_err(&failed)?;
     if metadata.mode() & 0o007 != 0 {
@@ -62,8 +126,9 @@ pub fn key(path: &Path) -> Result<Vec<u8>, RemoteError> {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let mut file = io::Read::take(std::fs::File::open(path)?, FILE_MAX_BYTES + 1);
-    io::Read::read_to_end(&mut file, &mut bytes)?;
+    File::open(path)?
+        .take(FILE_MAX_BYTES + 1)
+        .read_to_end(&mut bytes)?;
     match bytes.len() as u64 > FILE_MAX_BYTES {
         true => Err(io::Error::other("it is too long")),
         false => Ok(bytes),
@@ -103,21 +168,17 @@ pub(crate) fn server(files: &ServerFiles) -> Result<Arc<ServerConfig>, String> {
 }
 
 /// Returns the rustls configuration of a server for browsers, which offers these application
-/// protocols. Clients may show a certificate if `clients`, the authorities that sign them, is given.
+/// protocols. Clients may show a certificate if there are authorities that sign them.
 ///
 /// # Errors
 /// Says which of the files (PEM) is invalid.
-pub fn browsers(
-    chain: &[u8],
-    key: &[u8],
-    clients: Option<&[u8]>,
-    protocols: &[&str],
-) -> Result<Arc<ServerConfig>, String> {
+pub fn browsers(files: &ServerFiles, protocols: &[&str]) -> Result<Arc<ServerConfig>, String> {
+    let clients = (!files.clients.is_empty()).then_some(&files.clients);
     let verifier = clients.map(|clients| {
         let verifier = verifier(clients)?.allow_unauthenticated().build();
         verifier.map_err(|error| error.to_string())
     });
-    let mut config = configuration(chain, key, verifier.transpose()?)?;
+    let mut config = configuration(&files.chain, &files.key, verifier.transpose()?)?;
     config.alpn_protocols = protocols
         .iter()
         .map(|name| name.as_bytes().into())

@@ -23,7 +23,7 @@ use rustls::ServerConfig;
 
 use trawl_sys::message::{Waiting, receive, send};
 
-use super::files::{FILE_MAX_BYTES, ServerFiles, server};
+use super::files::{ServerFiles, server};
 use super::session::{Session, Turn};
 use crate::error::RemoteError;
 
@@ -37,14 +37,16 @@ const ACCEPTED_AT_ONCE: usize = 64;
 const TOLD: Duration = Duration::from_millis(100);
 /// The message that tells that other processes can no longer trace this one.
 pub(crate) const READY: &[u8] = b"ready";
+/// The message with which files of a certificate come.
+pub(crate) const FILES: &[u8] = b"files";
 
 const CONTROL: u64 = 0;
 const LISTENER: u64 = 1;
 /// Descriptors per client; a client's event numbers are its own number times this, plus 0 or 1.
 const FIRST: u64 = 2;
 
-/// Terminates TLS until the other end of `control` is closed. That end first sends the
-/// certificates, the key, the limit and the listening socket.
+/// Terminates TLS until the other end of `control` is closed. That end first sends the files of the
+/// certificate, then the limit and the listening socket, and later other files for new connections.
 ///
 /// # Errors
 /// Fails if these are invalid, or the descriptors cannot be waited for.
@@ -59,6 +61,12 @@ pub fn front(control: OwnedFd) -> Result<(), RemoteError> {
     rustix::thread::set_no_new_privs(true).map_err(|e| failed(e.into()))?;
     let mut front = Front::prepare(control).map_err(failed)?;
     front.run().map_err(failed)
+}
+
+/// Returns the configuration by files from the other end.
+fn configuration(files: Option<OwnedFd>) -> io::Result<Arc<ServerConfig>> {
+    let files = files.ok_or_else(|| io::Error::other("no certificate came"))?;
+    server(&ServerFiles::from_memory(files)?).map_err(io::Error::other)
 }
 
 struct Front {
@@ -78,20 +86,11 @@ struct Front {
 impl Front {
     fn prepare(control: OwnedFd) -> io::Result<Front> {
         send(&control, READY, None, Waiting::Allowed)?;
-        let mut buffer = vec![0; usize::try_from(FILE_MAX_BYTES).unwrap_or(0)];
-        let mut next = || -> io::Result<(Vec<u8>, Option<OwnedFd>)> {
-            let (length, descriptor) = receive(&control, &mut buffer, Waiting::Allowed)?;
-            Ok((buffer[..length].to_vec(), descriptor))
-        };
-        let files = ServerFiles {
-            chain: next()?.0,
-            key: next()?.0,
-            clients: next()?.0,
-        };
-        let (most, listener) = next()?;
-        let most = most
-            .try_into()
-            .map_err(|_| io::Error::other("no limit came"))?;
+        let files = receive(&control, &mut [0; FILES.len()], Waiting::Allowed)?.1;
+        let config = configuration(files)?;
+        let mut most = [0; 8];
+        let (length, listener) = receive(&control, &mut most, Waiting::Allowed)?;
+        let listener = listener.filter(|_| length == most.len());
         let listener = listener.ok_or_else(|| io::Error::other("no socket came"))?;
         let listener = TcpListener::from(listener);
         listener.set_nonblocking(true)?;
@@ -102,7 +101,7 @@ impl Front {
         Ok(Front {
             control,
             listener,
-            config: server(&files).map_err(io::Error::other)?,
+            config,
             epoll,
             sessions: HashMap::new(),
             number: 1,
@@ -120,8 +119,7 @@ impl Front {
             let mut due = std::mem::take(&mut again);
             for event in events {
                 match event.data.u64() {
-                    // The control socket carries no more messages; an event means that it was
-                    // closed.
+                    CONTROL if self.renew()? => {}
                     CONTROL => return Ok(()),
                     LISTENER => self.accept(&mut due)?,
                     descriptor => due.push(descriptor / FIRST),
@@ -136,6 +134,19 @@ impl Front {
                 self.expire();
             }
             self.listen_if_there_is_room()?;
+        }
+    }
+
+    /// Uses other files for new connections; returns false if the control socket was closed.
+    fn renew(&mut self) -> io::Result<bool> {
+        let received = receive(&self.control, &mut [0; FILES.len()], Waiting::Never);
+        match received {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
+            Ok((1.., files)) => {
+                self.config = configuration(files)?;
+                Ok(true)
+            }
+            _ => Ok(false),
         }
     }
 

@@ -4,7 +4,7 @@
 //! - [`front`]: the process that terminates TLS for a server; it runs as an ordinary user and opens
 //!   no files. `session` is one of its clients.
 //! - [`identity`]: the identities in a certificate; [`users`]: maps them to users of this machine.
-//! - `files`: certificates and keys.
+//! - [`files`]: certificates and keys; [`renewal`] notices that they were replaced.
 //!
 //! Invariants: nothing is sent or believed before both ends have shown a certificate that the other
 //! one trusts; host names are checked; sessions are never resumed, so that an expired certificate
@@ -14,6 +14,7 @@ pub mod client;
 pub mod files;
 pub mod front;
 pub mod identity;
+pub mod renewal;
 mod session;
 pub mod users;
 

@@ -4,7 +4,7 @@
 //! Source: the Parquet format's `Encodings.md`. All lengths are checked against
 //! the available bytes; `None` means that the bytes end early or are invalid.
 
-use super::thrift::{varint, zigzag};
+use trawl_thrift::{varint, zigzag};
 
 /// Numbers unpacked together.
 pub(crate) const BATCH: usize = 32;

@@ -5,9 +5,9 @@
 //! must lie before the tail, pages must fill their chunk without gaps, and row
 //! counts must add up.
 
-use super::thrift::{Compact, Kind};
 use trawl_format::schema::{FieldInfo, KEY_CHUNKS, KEY_FORMAT, KEY_TABLE, PAGE_ROWS, Table};
 use trawl_model::column::ColumnType;
+use trawl_thrift::{Compact, Kind};
 
 /// The magic bytes at both ends of the file.
 const MAGIC: &[u8] = b"PAR1";

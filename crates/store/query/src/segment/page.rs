@@ -7,9 +7,9 @@
 
 use super::bits::{self, Run};
 use super::footer::Problem;
-use super::thrift::{Compact, Kind};
 use std::ops::Range;
 use trawl_model::rows::ByteColumn;
+use trawl_thrift::{Compact, Kind};
 
 /// Maximum bytes of a decompressed page; our writer makes none that is larger.
 const MOST_PAGE_BYTES: u64 = 1 << 30;

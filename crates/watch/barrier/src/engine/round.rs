@@ -445,9 +445,8 @@ impl Inner {
 }
 
 /// Removes entries that do not concern the source: directories that are ignored and, where no dirty
-/// directory lies inside the source, all directories and all files that are reached only by a name
-/// in one of them. Other entries outside the source are left to the applier, which has to look up
-/// each of them anyway.
+/// directory lies inside the source, all directories, and all files whose only name is outside. Other
+/// entries outside the source are left to the applier, which has to look up each of them anyway.
 fn keep_inside(dirty: &mut Dirty, places: &mut dyn KeyResolver, without: &[Vec<u8>]) {
     if without.is_empty() {
         let mut keys = dirty.directories.keys();
@@ -465,7 +464,10 @@ fn keep_inside(dirty: &mut Dirty, places: &mut dyn KeyResolver, without: &[Vec<u
             .objects
             .retain(|key, reached| match places.names_of(key.as_ref()) {
                 Names::None => false,
-                Names::One => *reached == Reached::Unnamed,
+                Names::One { directory, .. } => {
+                    *reached == Reached::Unnamed
+                        || may_be_inside(&places.place(directory.as_ref()), without)
+                }
                 Names::Several => true,
             });
     }

@@ -156,7 +156,9 @@ impl Superblock {
     }
 
     fn direct(kind: Kind, fd: OwnedFd, path: Vec<u8>) -> Result<Self> {
-        let mount = mount::private_copy(&fd).map_err(|e| privileged(e, &path))?;
+        let top = top_of_mount(&fd, &path);
+        let mount = mount::private_copy(top.as_ref().unwrap_or(&fd));
+        let mount = mount.map_err(|e| privileged(e, &path))?;
         Ok(Superblock {
             kind,
             mount,
@@ -206,6 +208,14 @@ impl Superblock {
             ..below
         })
     }
+}
+
+/// Returns the root of the mount that contains `fd`, if its path leads there: in a copy of the whole
+/// mount, objects beside the watched directory have paths, too.
+fn top_of_mount(fd: &OwnedFd, path: &[u8]) -> Option<OwnedFd> {
+    let mount_id = |fd: &OwnedFd| stat::stat_fd(fd).map(|found| found.mnt_id).ok();
+    let top = open(&mount_of(fd, path).ok()?.point).ok()?;
+    (mount_id(&top)? == mount_id(fd)?).then_some(top)
 }
 
 fn mount_of(fd: &OwnedFd, path: &[u8]) -> Result<Mount> {

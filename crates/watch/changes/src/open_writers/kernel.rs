@@ -38,6 +38,8 @@ pub(super) struct OpenForWriting {
     /// Device number in the file system's superblock; stat(2) may report another one.
     pub(super) device: DeviceNumber,
     pub(super) ino: u64,
+    /// Identity of the inode while it is open. Files of two subvolumes may share the numbers.
+    pub(super) inode: u64,
 }
 
 /// A task that represents its process's memory.
@@ -66,7 +68,7 @@ pub(super) struct Kernel {
     has_changes: bool,
 }
 
-const HELD_BYTES: usize = 24;
+const HELD_BYTES: usize = 32;
 const MAPPER_BYTES: usize = 32;
 
 impl Kernel {
@@ -119,7 +121,12 @@ impl Kernel {
     fn tried(mut self) -> Option<Kernel> {
         let own = file::nowhere(c"trawl-trial").ok()?;
         let before = self.own_mapper()?;
-        if !self.held()?.contains(&as_held(&own)?) {
+        let expected = as_held(&own)?;
+        let is_expected = |found: OpenForWriting| {
+            let inode = found.inode;
+            found == OpenForWriting { inode, ..expected }
+        };
+        if !self.held()?.into_iter().any(is_expected) {
             return None;
         }
         let mapped = SharedBytes::of(&own, 1).ok()?;
@@ -148,6 +155,7 @@ fn as_held(file: &File) -> Option<OpenForWriting> {
         fd: u32::try_from(file.as_raw_fd()).ok()?,
         device: DeviceNumber::from_u64(found.dev()),
         ino: found.ino(),
+        inode: 0,
     })
 }
 
@@ -164,7 +172,7 @@ const STRUCTURES_AND_FUNCTIONS: [&str; 9] = [
 ];
 
 /// Makes the program that writes a record for each regular file that is open for writing: task,
-/// descriptor, device, padding, inode number.
+/// descriptor, inode address, device, padding, inode number.
 fn file_program(types: &Types<'_>) -> Option<Program> {
     let of = |structure, member| types.offset(structure, member);
     let context = |member| of("bpf_iter__task_file", member);
@@ -182,15 +190,16 @@ fn file_program(types: &Types<'_>) -> Option<Program> {
     program.load(Width::Two, R2, R8, of("inode", "i_mode")?);
     program.and(R2, S_IFMT);
     program.leave_unless(R2, S_IFREG);
+    program.store(Width::Eight, R10, -24, R8);
     program.load(Width::Eight, R2, R8, of("inode", "i_ino")?);
     program.store(Width::Eight, R10, -8, R2);
     program.load(Width::Eight, R2, R8, of("inode", "i_sb")?);
     program.load(Width::Four, R2, R2, of("super_block", "s_dev")?);
     program.store(Width::Eight, R10, -16, R2);
     program.load(Width::Four, R2, R7, of("task_struct", "pid")?);
-    program.store(Width::Four, R10, -24, R2);
+    program.store(Width::Four, R10, -32, R2);
     program.load(Width::Four, R2, R9, context("fd")?);
-    program.store(Width::Four, R10, -20, R2);
+    program.store(Width::Four, R10, -28, R2);
     write_down(&mut program, context("meta")?, HELD_BYTES as i32);
     Some(program)
 }
@@ -246,7 +255,7 @@ fn write_down(program: &mut Program, meta: i16, bytes: i32) {
 
 fn held(record: &[u8]) -> OpenForWriting {
     // The kernel's encoding: 12 bits of the major number above 20 bits of the minor.
-    let device = u32::try_from(eight(record, 8)).unwrap_or(0);
+    let device = u32::try_from(eight(record, 16)).unwrap_or(0);
     OpenForWriting {
         task: four(record, 0),
         fd: four(record, 4),
@@ -254,7 +263,8 @@ fn held(record: &[u8]) -> OpenForWriting {
             major: device >> 20,
             minor: device & 0xf_ffff,
         },
-        ino: eight(record, 16),
+        ino: eight(record, 24),
+        inode: eight(record, 8),
     }
 }
 

@@ -243,13 +243,13 @@ impl<'s> FoundWriters<'s> {
     /// descriptors. If a descriptor now leads elsewhere, the file was closed, which causes an
     /// event, or its descriptor was passed on; so the file is looked for again.
     fn follow_held(&mut self, kernel: &Kernel) -> Option<()> {
-        let mut settled: HashSet<(DeviceNumber, u64)> = HashSet::new();
+        let mut settled: HashSet<u64> = HashSet::new();
         let mut elsewhere: HashMap<OpenForWriting, (u64, u64)> = HashMap::new();
-        let mut wanted: Option<HashSet<(DeviceNumber, u64)>> = None;
+        let mut wanted: Option<HashSet<u64>> = None;
         for pass in 1..=PASSES_MOST {
             let mut missing = HashMap::new();
             for held in kernel.held()? {
-                let file = (held.device, held.ino);
+                let file = held.inode;
                 let is_wanted = wanted.as_ref().is_none_or(|wanted| wanted.contains(&file));
                 if !is_wanted || settled.contains(&file) || !self.may_have(held.device) {
                     continue;

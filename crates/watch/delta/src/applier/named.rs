@@ -2,7 +2,8 @@
 //!
 //! Most objects have one name, and the entry found under the dirty name shows that: if it has the
 //! object's inode number and a link count of 1, it is the object or its successor. Only objects
-//! that were not found like that are looked up by their handles.
+//! that were not found like that are looked up by their handles. A process may write an object by a
+//! name that was removed long before: the object is then found under the name that is left.
 
 use std::collections::HashSet;
 
@@ -85,7 +86,7 @@ impl Unsettled<'_> {
         let mut more = Targets::default();
         for (ino, object) in &named {
             if left.contains(ino) {
-                more.add_if_several(object, root, places)?;
+                more.add_all_names(object, root, places)?;
             }
         }
         let has_more = !more.is_empty() || !more.objects.is_empty();

@@ -25,7 +25,8 @@ use std::thread;
 use std::time::Duration;
 
 use trawl_changes::{
-    Change, ChangeSource, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched, WriterSearch,
+    Change, ChangeSource, Dirty, DirtySet, Fanotify, QueueSize, Reached, Receiver, Searched,
+    WriterSearch,
 };
 use trawl_delta::{Applier, ApplyError, ApplyOptions};
 use trawl_format::{IndexDir, Readers};
@@ -93,6 +94,8 @@ struct Kept {
     checkpoints: u64,
     /// Number of entries looked at for the last generation.
     looked_at: u64,
+    /// The dirty entries of the last application of changes.
+    dirty: Dirty,
 }
 
 impl Kept {
@@ -105,6 +108,7 @@ impl Kept {
             generations: 0,
             checkpoints: 0,
             looked_at: 0,
+            dirty: Dirty::default(),
         };
         kept.scan();
         kept
@@ -132,6 +136,7 @@ impl Kept {
             generations: 0,
             checkpoints: 0,
             looked_at: 0,
+            dirty: Dirty::default(),
         }
     }
 
@@ -152,10 +157,10 @@ impl Kept {
     }
 
     fn apply<S: ChangeSource>(&mut self, source: &mut S, dirty: &mut DirtySet) {
-        let dirty = dirty.take();
+        self.dirty = dirty.take();
         let cancel = AtomicBool::new(false);
         let applier = self.applier.as_mut().expect("it goes on");
-        match applier.apply(&dirty, source.places(), now(), &cancel) {
+        match applier.apply(&self.dirty, source.places(), now(), &cancel) {
             Ok(applied) => {
                 self.generations += 1;
                 self.looked_at = applied.entries;
@@ -214,9 +219,10 @@ fn compare(label: &str, round: u64, kept: &Kept) {
     differences.extend(gone.map(|path| format!("not there: {}", path.display())));
     assert!(
         differences.is_empty(),
-        "{label}, round {round}, generation {:?}:\n{}",
+        "{label}, round {round}, generation {:?}:\n{}\napplied last: {:?}",
         kept.applier.as_ref().map(Applier::generation),
-        differences.join("\n")
+        differences.join("\n"),
+        kept.dirty
     );
     check_sums(&kept.index, &kept.root, &theirs);
 }

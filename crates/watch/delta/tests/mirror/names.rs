@@ -2,12 +2,14 @@
 //! all their values, and no row stays that should not.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use trawl_sys::CWD;
 use trawl_sys::file::{Existing, rename};
 use trawl_testkit::FileSystem;
+use trawl_testkit::folder::set_attribute;
 use trawl_writer::live::Removal;
 
 use crate::placed::{Watched, allow, give_value};
@@ -137,5 +139,39 @@ fn what_permissions_change_is_placed_with_the_rows_that_stay() {
         allow(&dir.join("f10"), 0o600);
         looked_at(watched, "its values are private");
         watched.compare("places");
+    });
+}
+
+/// Opens a file under a name and takes the name from it; the file has another name.
+fn opened_by_a_lost_name(watched: &Watched, name: &str, lose: impl Fn(&Path)) -> fs::File {
+    let [by, other] = [Path::new("dir").join(name), Path::new("other").join(name)];
+    fs::hard_link(watched.tree.join(&by), watched.tree.join(other)).expect("room");
+    let file = fs::File::options()
+        .append(true)
+        .open(watched.tree.join(&by));
+    lose(&watched.tree.join(by));
+    file.expect("it is there")
+}
+
+#[test]
+fn changes_reported_under_a_lost_name_are_looked_at_under_the_name_that_is_left() {
+    on_both(|watched| {
+        let spare = watched.tree.join("dir/f00");
+        fs::create_dir(watched.tree.join("other")).expect("room");
+        let removed = |path: &Path| fs::remove_file(path).expect("it is there");
+        let replaced = |path: &Path| fs::rename(&spare, path).expect("it is there");
+        let files = [
+            opened_by_a_lost_name(watched, "f20", removed),
+            opened_by_a_lost_name(watched, "f21", replaced),
+        ];
+        looked_at(watched, "the names are lost");
+        for mut file in files {
+            file.write_all(b"more").expect("room");
+            looked_at(watched, "written");
+            set_attribute(&file, c"user.one", b"1").expect("root may");
+            looked_at(watched, "a value");
+            drop(file);
+            looked_at(watched, "closed");
+        }
     });
 }

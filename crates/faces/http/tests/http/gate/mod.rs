@@ -3,6 +3,7 @@
 mod amounts;
 mod assistants;
 mod browser;
+mod certificates;
 mod clients;
 mod crowd;
 mod directory;

@@ -1,23 +1,41 @@
 //! Reads the part of Thrift's compact protocol that Parquet metadata uses.
 //!
-//! The cursor works on untrusted bytes: every method returns `None` if the
-//! bytes end early or are invalid, and nothing is allocated, so declared
-//! lengths cost nothing. Source: Apache Thrift, `thrift-compact-protocol.md`.
+//! - [`Compact`]: a position in the bytes of a structure.
+//! - [`Kind`]: the type of a field or of a list element.
+//! - [`varint`], [`zigzag`]: how the protocol encodes numbers.
+//!
+//! Invariants: bytes may be hostile. Every method returns `None` if the bytes
+//! end early or are invalid, and nothing is allocated, so declared lengths cost
+//! nothing.
+//!
+//! Does not know which structures there are. Source: Apache Thrift,
+//! `thrift-compact-protocol.md`.
+
+#![forbid(unsafe_code)]
 
 /// Maximum nesting depth; no Parquet structure is deeper.
 const DEEPEST: usize = 16;
 
 /// Type of a field or of a list element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
+    /// A boolean field that is true; it has no bytes besides its type.
     True,
+    /// A boolean field that is false; it has no bytes besides its type.
     False,
+    /// One byte.
     Byte,
+    /// An integer of 16 to 64 bits.
     Int,
+    /// A floating-point number of 64 bits.
     Double,
+    /// Bytes after their number; text, too.
     Binary,
+    /// Values of one type; a set, too.
     List,
+    /// Pairs of values.
     Map,
+    /// A structure.
     Struct,
 }
 
@@ -40,27 +58,30 @@ impl Kind {
 
 /// A position in compact-protocol bytes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Compact<'a> {
+pub struct Compact<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 impl<'a> Compact<'a> {
-    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+    /// Returns the position at the start of these bytes.
+    pub fn new(bytes: &'a [u8]) -> Self {
         Compact { bytes, at: 0 }
     }
 
     /// Number of bytes read.
-    pub(crate) fn position(&self) -> usize {
+    pub fn position(&self) -> usize {
         self.at
     }
 
+    #[inline]
     fn byte(&mut self) -> Option<u8> {
         let byte = *self.bytes.get(self.at)?;
         self.at += 1;
         Some(byte)
     }
 
+    #[inline]
     fn varint(&mut self) -> Option<u64> {
         let (value, len) = varint(self.bytes.get(self.at..)?)?;
         self.at += len;
@@ -68,16 +89,17 @@ impl<'a> Compact<'a> {
     }
 
     /// Reads an integer of any width.
-    pub(crate) fn int(&mut self) -> Option<i64> {
+    pub fn int(&mut self) -> Option<i64> {
         self.varint().map(zigzag)
     }
 
     /// Reads an integer that is a count or size, and so not negative.
-    pub(crate) fn unsigned(&mut self) -> Option<u64> {
+    pub fn unsigned(&mut self) -> Option<u64> {
         u64::try_from(self.int()?).ok()
     }
 
-    pub(crate) fn binary(&mut self) -> Option<&'a [u8]> {
+    /// Reads bytes after their number.
+    pub fn binary(&mut self) -> Option<&'a [u8]> {
         let len = usize::try_from(self.varint()?).ok()?;
         let value = self.bytes.get(self.at..self.at.checked_add(len)?)?;
         self.at += len;
@@ -85,7 +107,7 @@ impl<'a> Compact<'a> {
     }
 
     /// Reads the element type and length of a list.
-    pub(crate) fn list(&mut self) -> Option<(Kind, usize)> {
+    pub fn list(&mut self) -> Option<(Kind, usize)> {
         let head = self.byte()?;
         let len = match head >> 4 {
             15 => usize::try_from(self.varint()?).ok()?,
@@ -96,7 +118,7 @@ impl<'a> Compact<'a> {
 
     /// Reads a structure. Calls `field` with the id and type of each field; it
     /// must consume the value.
-    pub(crate) fn structure(
+    pub fn structure(
         &mut self,
         mut field: impl FnMut(&mut Self, i16, Kind) -> Option<()>,
     ) -> Option<()> {
@@ -115,7 +137,7 @@ impl<'a> Compact<'a> {
     }
 
     /// Skips a value.
-    pub(crate) fn skip(&mut self, kind: Kind) -> Option<()> {
+    pub fn skip(&mut self, kind: Kind) -> Option<()> {
         self.skip_within(kind, DEEPEST)
     }
 
@@ -167,7 +189,8 @@ impl<'a> Compact<'a> {
 }
 
 /// Reads a LEB128 number; also returns its length in bytes.
-pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
+#[inline]
+pub fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
     let mut value = 0u64;
     for (at, byte) in bytes.iter().take(10).enumerate() {
         value |= u64::from(byte & 0x7f) << (7 * at);
@@ -179,7 +202,8 @@ pub(crate) fn varint(bytes: &[u8]) -> Option<(u64, usize)> {
 }
 
 /// Decodes the zigzag encoding of signed numbers.
-pub(crate) fn zigzag(value: u64) -> i64 {
+#[inline]
+pub fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)
 }
 
