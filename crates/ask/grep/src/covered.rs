@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use trawl_format::store::if_there;
 use trawl_format::{IndexDir, IndexError, guard_walk, layout};
-use trawl_grams::{CaseRule, DocId, Identity, Pack, Plan, SyntaxRule};
+use trawl_grams::{CaseRule, Content, DocId, Identity, Pack, Plan, SyntaxRule};
 
 use crate::options::{Binary, Case, Ending, Options, Print, Select, Syntax};
 
@@ -33,6 +33,8 @@ struct Question {
     indexes: Vec<PathBuf>,
     starts: Vec<Vec<u8>>,
     plan: Plan,
+    /// Whether a line of a binary file ends at a NUL byte, as in the index.
+    knows_binary: bool,
     warn: Box<dyn Fn(&str) + Send + Sync>,
 }
 
@@ -103,6 +105,8 @@ impl Covered {
                 indexes,
                 starts,
                 plan,
+                // Printed as text, a line goes on behind it.
+                knows_binary: options.binary != Binary::Text,
                 warn,
             },
             fate: match options.print {
@@ -195,7 +199,9 @@ impl Question {
         excluded: &mut Excluded,
     ) -> Result<(), trawl_grams::GramsError> {
         let pack = Pack::open(file)?;
-        excluded.extend(pack.excluded(&self.plan)?);
+        if self.knows_binary || pack.content() == Content::Text {
+            excluded.extend(pack.excluded(&self.plan)?);
+        }
         Ok(())
     }
 }

@@ -6,8 +6,8 @@ use trawl_names::varint;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::GramsError;
-use crate::keys::DocId;
-use crate::pack::{HEAD_BYTES, MAGIC, Pack, VERSION};
+use crate::keys::{Content, DocId};
+use crate::pack::{HEAD_BYTES, Pack, VERSION, magic};
 use crate::parts::Parts;
 
 /// Maximum number of documents of a pack; each part of one counts.
@@ -21,14 +21,29 @@ const PAIRS_MAX: usize = 4 * PAIRS_FULL;
 const PAGE_BYTES: usize = 4096;
 
 /// A pack that grows in memory: four bytes for each pair of key and document.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Builder {
+    content: Content,
     docs: Vec<DocId>,
     /// Key in the high bits, number of the document in the low ones.
     pairs: Vec<u32>,
 }
 
 impl Builder {
+    /// Begins a pack of documents with this content.
+    pub fn new(content: Content) -> Builder {
+        Builder {
+            content,
+            docs: Vec::new(),
+            pairs: Vec::new(),
+        }
+    }
+
+    /// Returns what its documents contain.
+    pub fn content(&self) -> Content {
+        self.content
+    }
+
     /// Returns whether the pack should be written before anything is added.
     pub fn is_full(&self) -> bool {
         self.docs.len() >= DOCS_MAX as usize || self.pairs.len() >= PAIRS_FULL
@@ -54,8 +69,10 @@ impl Builder {
         self.docs.len() + parts.count() <= DOCS_MAX as usize
     }
 
-    /// Adds a document part by part. Nothing may be lost: see [`Builder::has_room_for`].
+    /// Adds a document part by part. Its content must be that of the pack, and nothing may be lost:
+    /// see [`Builder::has_room_for`].
     pub fn add_parts(&mut self, id: DocId, parts: &Parts) {
+        debug_assert_eq!(self.content, parts.content());
         parts.iter().for_each(|keys| self.add(id, keys));
     }
 
@@ -81,12 +98,15 @@ impl Builder {
     /// Returns how many were added.
     ///
     /// # Errors
-    /// If the pack is damaged; then nothing is added.
+    /// If the pack is damaged, or its documents contain something else; then nothing is added.
     pub fn absorb(
         &mut self,
         pack: &Pack<impl ReadAt>,
         keep: impl Fn(usize) -> bool,
     ) -> Result<u64, GramsError> {
+        if pack.content() != self.content {
+            return Err(GramsError::Content);
+        }
         let (docs, pairs) = (self.docs.len(), self.pairs.len());
         let numbers: Vec<Option<u32>> = (pack.docs().iter().enumerate())
             .map(|(at, id)| keep(at).then(|| self.number(*id)).flatten())
@@ -133,7 +153,7 @@ impl Builder {
         }
         body.extend(&pages);
         let mut out = Vec::with_capacity(HEAD_BYTES + body.len() + lists.len());
-        out.extend(MAGIC);
+        out.extend(magic(self.content));
         out.extend(VERSION.to_le_bytes());
         out.extend(all.to_le_bytes());
         out.extend(((pages.len() / crate::pack::PAGE_ENTRY_BYTES) as u32).to_le_bytes());

@@ -12,6 +12,9 @@ pub enum GramsError {
     /// Its bytes are not those of a pack.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
+    /// It is a pack of binary files where one of texts is needed, or the other way round.
+    #[error("its files have another kind of content")]
+    Content,
     /// A newer program wrote it.
     #[error("it has version {0}, which this program does not know")]
     Version(u32),

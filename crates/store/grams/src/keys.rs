@@ -1,8 +1,11 @@
-//! The n-grams of a text: classes of three consecutive bytes of a line.
+//! The n-grams of a content: classes of three consecutive bytes of a line.
 //!
 //! Each byte has one of 64 classes; small and capital ASCII letters have the same one, so a search
 //! that ignores case needs the same keys as one that does not. No key spans the end of a line (a
 //! newline or a zero byte, class 0), because no match does.
+//!
+//! Of a binary file, only the n-grams of plain bytes are kept: ASCII letters, digits and common
+//! punctuation. Random bytes have nearly all n-grams, and few of them are searched for.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -19,8 +22,43 @@ pub(crate) const END: u8 = 0;
 /// Punctuation with a class of its own, from class 37 on.
 const PUNCTUATION: &[u8; 20] = b" _.-/()*,;\"=><&:#{}\t";
 
+/// Class of the last plain byte: the classes behind it are shared with bytes that no text has.
+const PLAIN_MAX: u8 = 36 + PUNCTUATION.len() as u8;
+
 /// Class of each byte.
 static CLASSES: [u8; 256] = classes();
+/// Class of each byte of a binary file: bytes that are not plain end n-grams.
+static PLAIN_CLASSES: [u8; 256] = plain_classes();
+
+/// What a file contains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Content {
+    /// Text. A line ends with a newline.
+    Text,
+    /// Anything else. A line ends with a newline or a zero byte, as where `grep` says that a binary
+    /// file matches.
+    Binary,
+}
+
+impl Content {
+    fn classes(self) -> &'static [u8; 256] {
+        match self {
+            Content::Text => &CLASSES,
+            Content::Binary => &PLAIN_CLASSES,
+        }
+    }
+
+    /// Returns whether the n-grams of this content that have this key are kept.
+    pub(crate) fn keeps(self, key: u32) -> bool {
+        let is_plain = |place: u32| key >> (place * CLASS_BITS) & 0x3f <= u32::from(PLAIN_MAX);
+        self == Content::Text || (0..3).all(is_plain)
+    }
+
+    /// Returns whether a byte ends a line.
+    pub(crate) fn is_line_end(self, byte: u8) -> bool {
+        byte == b'\n' || self == Content::Binary && byte == 0
+    }
+}
 
 const fn classes() -> [u8; 256] {
     let mut table = [0u8; 256];
@@ -46,6 +84,18 @@ const fn classes() -> [u8; 256] {
     table
 }
 
+const fn plain_classes() -> [u8; 256] {
+    let mut table = CLASSES;
+    let mut byte = 0;
+    while byte < 256 {
+        if table[byte] > PLAIN_MAX {
+            table[byte] = END;
+        }
+        byte += 1;
+    }
+    table
+}
+
 /// Returns the class of a byte.
 pub(crate) fn class(byte: u8) -> u8 {
     CLASSES[usize::from(byte)]
@@ -57,7 +107,7 @@ pub(crate) fn key([a, b, c]: [u8; 3]) -> Option<u32> {
     is_inside.then_some(u32::from(a) << 12 | u32::from(b) << 6 | u32::from(c))
 }
 
-/// Collects the distinct keys of texts, one text after the other.
+/// Collects the distinct keys of contents, one after the other.
 #[derive(Clone, Debug)]
 pub struct Keys {
     seen: Vec<u64>,
@@ -74,14 +124,15 @@ impl Default for Keys {
 }
 
 impl Keys {
-    /// Returns the distinct keys of a text, in no order.
-    pub fn of(&mut self, text: &[u8]) -> &[u32] {
+    /// Returns the distinct keys of a content, or a part of it, in no order.
+    pub fn of(&mut self, content: Content, bytes: &[u8]) -> &[u32] {
         for key in self.found.drain(..) {
             self.seen[key as usize / 64] = 0;
         }
+        let classes = content.classes();
         let (mut key, mut length) = (0u32, 0u32);
-        for byte in text {
-            let class = class(*byte);
+        for byte in bytes {
+            let class = classes[usize::from(*byte)];
             if class == END {
                 length = 0;
                 continue;
@@ -177,7 +228,7 @@ mod tests {
     fn keys_fold_ascii_letters_and_stay_within_lines() {
         let mut keys = Keys::default();
         let mut of = |text: &[u8]| {
-            let mut found = keys.of(text).to_vec();
+            let mut found = keys.of(Content::Text, text).to_vec();
             found.sort_unstable();
             found
         };
@@ -186,6 +237,23 @@ mod tests {
         assert_eq!(of(b"abcabcabc").len(), 3);
         assert_ne!(of(b"foo"), of(b"f00"));
         assert_eq!(of(b""), []);
+    }
+
+    #[test]
+    fn binary_files_keep_the_keys_of_plain_bytes() {
+        let mut keys = Keys::default();
+        let all: Vec<u8> = (0..=255u8)
+            .flat_map(|byte| [byte, b'a', b'b', b'\n'])
+            .collect();
+        let text = keys.of(Content::Text, &all).to_vec();
+        let kept = text.into_iter().filter(|key| Content::Binary.keeps(*key));
+        let mut kept: Vec<u32> = kept.collect();
+        let mut binary = keys.of(Content::Binary, &all).to_vec();
+        kept.sort_unstable();
+        binary.sort_unstable();
+        assert_eq!(binary, kept);
+        // Letters in one case, digits and punctuation.
+        assert_eq!(binary.len(), 26 + 10 + PUNCTUATION.len());
     }
 
     #[test]

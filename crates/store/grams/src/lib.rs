@@ -1,8 +1,8 @@
 //! Which files can contain a text: n-grams of contents, packed into files that answer which of
 //! their documents have the n-grams that a pattern requires.
 //!
-//! - [`keys`]: the n-grams of a text.
-//! - [`Parts`]: the n-grams of each part of a text, some lines each.
+//! - [`Content`] and [`Keys`]: the n-grams of a text, or of a binary file.
+//! - [`Parts`]: the n-grams of each part of a content, some lines each.
 //! - [`Plan`]: the n-grams that every match of some patterns contains, joined by *and* and *or*.
 //! - [`Builder`] and [`Pack`]: the bytes of a pack, written and read.
 //!
@@ -24,7 +24,7 @@ mod read;
 
 pub use builder::{Builder, DOCS_MAX};
 pub use error::GramsError;
-pub use keys::{DocId, Identity, Keys, Stamp};
+pub use keys::{Content, DocId, Identity, Keys, Stamp};
 pub use pack::{Pack, sealed};
 pub use parts::Parts;
 pub use plan::{CaseRule, Plan, SyntaxRule};

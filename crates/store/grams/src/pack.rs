@@ -7,17 +7,24 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::builder::DOCS_MAX;
 use crate::error::GramsError;
-use crate::keys::{DocId, KEYS};
+use crate::keys::{Content, DocId, KEYS};
 use crate::plan::{Need, Plan};
 use crate::read::Cursor;
 
-pub(crate) const MAGIC: &[u8; 8] = b"trawltxt";
 pub(crate) const VERSION: u32 = 2;
 pub(crate) const HEAD_BYTES: usize = 40;
 pub(crate) const PAGE_ENTRY_BYTES: usize = 16;
 /// Maximum length of a page in bytes: a page ends with the list that fills it, and a list has at
 /// most a few bits for each document.
 const PAGE_BYTES_MAX: u32 = 1 << 20;
+
+/// Returns the first bytes of a pack.
+pub(crate) fn magic(content: Content) -> &'static [u8; 8] {
+    match content {
+        Content::Text => b"trawltxt",
+        Content::Binary => b"trawlbin",
+    }
+}
 
 /// Where a page of lists lies.
 #[derive(Debug)]
@@ -32,6 +39,7 @@ struct PageAt {
 #[derive(Debug)]
 pub struct Pack<R> {
     source: R,
+    content: Content,
     docs: Vec<DocId>,
     pages: Vec<PageAt>,
 }
@@ -47,9 +55,12 @@ impl<R: ReadAt> Pack<R> {
         let mut head = [0u8; HEAD_BYTES];
         source.read_at(&mut head, 0).map_err(GramsError::Read)?;
         let mut cursor = Cursor(&head);
-        if cursor.take(8) != Some(MAGIC) {
-            return Err(GramsError::Damaged("it does not begin as a pack does"));
-        }
+        let begin = cursor.take(8).ok_or(CUT)?;
+        let contents = [Content::Text, Content::Binary];
+        let content = (contents
+            .into_iter()
+            .find(|content| magic(*content) == begin))
+        .ok_or(GramsError::Damaged("it does not begin as a pack does"))?;
         let version = cursor.u32().ok_or(CUT)?;
         if version != VERSION {
             return Err(GramsError::Version(version));
@@ -76,9 +87,15 @@ impl<R: ReadAt> Pack<R> {
         let pages = read_pages(&mut cursor, pages, (lists, lists_bytes))?;
         Ok(Pack {
             source,
+            content,
             docs,
             pages,
         })
+    }
+
+    /// Returns what its documents contain.
+    pub fn content(&self) -> Content {
+        self.content
     }
 
     /// Returns the documents. Equal ones in succession are parts of one.
@@ -112,7 +129,7 @@ impl<R: ReadAt> Pack<R> {
     /// # Errors
     /// If a list cannot be read.
     pub fn candidates(&self, plan: &Plan) -> Result<Set, GramsError> {
-        self.evaluate(plan.need())
+        self.evaluate(plan.need(self.content))
     }
 
     fn evaluate(&self, need: &Need) -> Result<Set, GramsError> {

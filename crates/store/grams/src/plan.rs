@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use crate::keys;
+use crate::keys::{self, Content};
 
 /// Maximum number of strings of a set.
 const STRINGS_MAX: usize = 64;
@@ -41,7 +41,10 @@ pub enum SyntaxRule {
 
 /// The keys that a document must have so that any of some patterns can match in one of its lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan(Need);
+pub struct Plan {
+    text: Need,
+    binary: Need,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
@@ -72,19 +75,24 @@ impl Plan {
                 Some(Info::of(&hir).into_need())
             })
             .collect();
-        Plan(match needs {
+        let text = match needs {
             Some(needs) if !needs.is_empty() => any_of(needs),
             _ => Need::Anything,
-        })
+        };
+        let binary = kept(&text, Content::Binary);
+        Plan { text, binary }
     }
 
     /// Returns whether every document can match.
     pub fn is_anything(&self) -> bool {
-        self.0 == Need::Anything
+        self.text == Need::Anything
     }
 
-    pub(crate) fn need(&self) -> &Need {
-        &self.0
+    pub(crate) fn need(&self, content: Content) -> &Need {
+        match content {
+            Content::Text => &self.text,
+            Content::Binary => &self.binary,
+        }
     }
 }
 
@@ -321,6 +329,25 @@ fn all_of(needs: Vec<Need>) -> Need {
         0 => Need::Anything,
         1 => others.pop().unwrap_or(Need::Anything),
         _ => Need::And(others),
+    }
+}
+
+/// Returns what is left of a need if only the keys that a content keeps are looked at.
+fn kept(need: &Need, content: Content) -> Need {
+    let parts = |parts: &[Need]| parts.iter().map(|part| kept(part, content)).collect();
+    match need {
+        Need::Anything => Need::Anything,
+        Need::Nothing => Need::Nothing,
+        Need::And(all) => all_of(parts(all)),
+        Need::Or(any) => any_of(parts(any)),
+        Need::Keys(keys) => {
+            let keys = keys.iter().copied().filter(|key| content.keeps(*key));
+            let keys: Vec<u32> = keys.collect();
+            match keys.is_empty() {
+                true => Need::Anything,
+                false => Need::Keys(keys),
+            }
+        }
     }
 }
 

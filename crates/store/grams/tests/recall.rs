@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use regex_automata::meta::Regex;
 use regex_automata::util::syntax;
-use trawl_grams::{Builder, CaseRule, DocId, Keys, Pack, Parts, Plan, SyntaxRule};
+use trawl_grams::{Builder, CaseRule, Content, DocId, Keys, Pack, Parts, Plan, SyntaxRule};
 
 fn id(number: usize) -> DocId {
     DocId {
@@ -13,17 +13,23 @@ fn id(number: usize) -> DocId {
     }
 }
 
-fn pack(texts: &[Vec<u8>]) -> Vec<u8> {
-    let (mut builder, mut keys) = (Builder::default(), Keys::default());
+const CONTENTS: [Content; 2] = [Content::Text, Content::Binary];
+
+fn pack(content: Content, texts: &[Vec<u8>]) -> Vec<u8> {
+    let (mut builder, mut keys) = (Builder::new(content), Keys::default());
     for (at, text) in texts.iter().enumerate() {
-        builder.add(id(at), keys.of(text));
+        builder.add(id(at), keys.of(content, text));
     }
     builder.finish()
 }
 
+fn content() -> impl Strategy<Value = Content> {
+    proptest::sample::select(CONTENTS.to_vec())
+}
+
 fn text() -> impl Strategy<Value = Vec<u8>> {
     let letter = prop_oneof![
-        4 => proptest::sample::select(b"abcABC01_ (\n".to_vec()).prop_map(|byte| vec![byte]),
+        4 => proptest::sample::select(b"abcABC01_ (\n\0".to_vec()).prop_map(|byte| vec![byte]),
         1 => proptest::sample::select(vec!["k", "K", "\u{212a}", "s", "\u{17f}", "ä", "Ä"])
             .prop_map(|text| text.as_bytes().to_vec()),
         1 => any::<u8>().prop_map(|byte| vec![byte]),
@@ -77,16 +83,16 @@ fn pattern() -> impl Strategy<Value = String> {
     })
 }
 
-fn has_match(pattern: &str, case: CaseRule, text: &[u8]) -> Option<bool> {
+/// Returns whether a pattern matches in a line as `grep` takes lines: those of a binary file end with
+/// NUL bytes, too.
+fn has_match(pattern: &str, case: CaseRule, (content, text): (Content, &[u8])) -> Option<bool> {
     let config = syntax::Config::new()
         .utf8(false)
         .multi_line(true)
         .case_insensitive(case == CaseRule::Insensitive);
     let regex = Regex::builder().syntax(config).build(pattern).ok()?;
-    Some(
-        text.split(|byte| *byte == b'\n')
-            .any(|line| regex.is_match(line)),
-    )
+    let is_end = |byte: &u8| *byte == b'\n' || content == Content::Binary && *byte == 0;
+    Some(text.split(is_end).any(|line| regex.is_match(line)))
 }
 
 proptest! {
@@ -95,23 +101,29 @@ proptest! {
     #[test]
     fn candidates_contain_all_matches(
         texts in proptest::collection::vec(text(), 1..8),
+        content in content(),
         pattern in pattern(),
         ignores_case in any::<bool>(),
     ) {
         let case = [CaseRule::Sensitive, CaseRule::Insensitive][usize::from(ignores_case)];
-        let pack = Pack::open(pack(&texts)).unwrap();
+        let pack = Pack::open(pack(content, &texts)).unwrap();
+        prop_assert_eq!(pack.content(), content);
         let plan = Plan::of(std::slice::from_ref(&pattern), SyntaxRule::Regex, case);
         let candidates = pack.candidates(&plan).unwrap();
         for (at, text) in texts.iter().enumerate() {
-            if has_match(&pattern, case, text) == Some(true) {
+            if has_match(&pattern, case, (content, text)) == Some(true) {
                 prop_assert!(candidates.contains(at as u32), "{pattern} in {}", text.escape_ascii());
             }
         }
     }
 
     #[test]
-    fn fixed_strings_are_found(texts in proptest::collection::vec(text(), 1..8), cut in any::<(u8, u8)>()) {
-        let pack = Pack::open(pack(&texts)).unwrap();
+    fn fixed_strings_are_found(
+        texts in proptest::collection::vec(text(), 1..8),
+        content in content(),
+        cut in any::<(u8, u8)>(),
+    ) {
+        let pack = Pack::open(pack(content, &texts)).unwrap();
         for (at, text) in texts.iter().enumerate() {
             for line in text.split(|byte| *byte == b'\n' || *byte == 0) {
                 let start = usize::from(cut.0) % (line.len() + 1);
@@ -126,10 +138,11 @@ proptest! {
     #[test]
     fn damaged_bytes_give_errors(
         texts in proptest::collection::vec(text(), 1..8),
+        content in content(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         cut in proptest::option::of(any::<prop::sample::Index>()),
     ) {
-        let mut bytes = pack(&texts);
+        let mut bytes = pack(content, &texts);
         let whole = bytes.clone();
         for (at, byte) in changes {
             let at = at.index(bytes.len());
@@ -151,9 +164,10 @@ proptest! {
     #[test]
     fn crafted_bytes_never_panic(
         texts in proptest::collection::vec(text(), 1..8),
+        content in content(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
     ) {
-        let mut bytes = pack(&texts);
+        let mut bytes = pack(content, &texts);
         for (at, byte) in changes {
             // The version and the magic stay, so that the rest is looked at.
             let at = 12 + at.index(bytes.len() - 12);
@@ -166,22 +180,26 @@ proptest! {
                 let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
                 let _ = pack.candidates(&plan);
             }
-            let _ = Builder::default().absorb(&pack, |_| true);
+            let _ = Builder::new(content).absorb(&pack, |_| true);
         }
     }
 
     #[test]
-    fn absorbed_documents_keep_their_keys(texts in proptest::collection::vec(text(), 2..12), mask in any::<u16>()) {
+    fn absorbed_documents_keep_their_keys(
+        texts in proptest::collection::vec(text(), 2..12),
+        content in content(),
+        mask in any::<u16>(),
+    ) {
         let kept = |at: usize| mask >> at & 1 == 1;
-        let old = Pack::open(pack(&texts)).unwrap();
-        let mut builder = Builder::default();
+        let old = Pack::open(pack(content, &texts)).unwrap();
+        let mut builder = Builder::new(content);
         builder.absorb(&old, kept).unwrap();
         let merged = Pack::open(builder.finish()).unwrap();
         let kept: Vec<(usize, Vec<u8>)> = texts.into_iter().enumerate().filter(|(at, _)| kept(*at)).collect();
         let ids: Vec<DocId> = kept.iter().map(|(at, _)| id(*at)).collect();
         prop_assert_eq!(merged.docs(), &ids[..]);
         let texts: Vec<Vec<u8>> = kept.into_iter().map(|(_, text)| text).collect();
-        let anew = Pack::open(pack(&texts)).unwrap();
+        let anew = Pack::open(pack(content, &texts)).unwrap();
         for pattern in ["abc", "01", "cab", "a b", "_01"] {
             let plan = Plan::of(&[pattern.into()], SyntaxRule::Fixed, CaseRule::Sensitive);
             prop_assert_eq!(merged.candidates(&plan).unwrap(), anew.candidates(&plan).unwrap());
@@ -195,7 +213,7 @@ fn what_cannot_match_is_excluded() {
         .iter()
         .map(|text| text.as_bytes().to_vec())
         .collect();
-    let pack = Pack::open(pack(&texts)).unwrap();
+    let pack = Pack::open(pack(Content::Text, &texts)).unwrap();
     let found = |pattern: &str| {
         let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Sensitive);
         let bits = pack.candidates(&plan).unwrap();
@@ -213,6 +231,39 @@ fn what_cannot_match_is_excluded() {
 }
 
 #[test]
+fn binary_files_without_a_string_are_excluded() {
+    let noise = |mut random: u64| {
+        let bytes = std::iter::repeat_with(move || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            (random >> 40) as u8
+        });
+        bytes.take(100_000).collect::<Vec<u8>>()
+    };
+    let with_string = [&noise(1)[..], b"\0needle_in_a_stack\0", &noise(2)].concat();
+    let torn = [&noise(3)[..], b"needle_in\0_a_stack", &noise(4)].concat();
+    let texts = [noise(5), with_string, torn];
+    let (mut builder, mut parts) = (Builder::new(Content::Binary), Parts::default());
+    for (at, text) in texts.iter().enumerate() {
+        builder.add_parts(id(at), parts.of(Content::Binary, text));
+    }
+    let bytes = builder.finish();
+    let total: usize = texts.iter().map(Vec::len).sum();
+    assert!(bytes.len() * 10 < total, "{} of {total}", bytes.len());
+    let pack = Pack::open(bytes).unwrap();
+    let excluded = |pattern: &str| {
+        let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Insensitive);
+        let excluded = pack.excluded(&plan).unwrap();
+        excluded.iter().map(|id| id.object).collect::<Vec<u64>>()
+    };
+    assert_eq!(excluded("needle_in_a"), [0, 2]);
+    assert_eq!(excluded("needle_in"), [0]);
+    // The index says nothing of these bytes.
+    assert_eq!(excluded("n\u{e4}d\u{e4}l"), [0; 0]);
+    let mut text = Builder::new(Content::Text);
+    assert!(text.absorb(&pack, |_| true).is_err() && text.is_empty());
+}
+
+#[test]
 fn a_large_document_is_excluded_if_no_part_can_match() {
     let line = |number: usize| match number {
         10 => "the first alpha_beta\n".to_owned(),
@@ -220,9 +271,9 @@ fn a_large_document_is_excluded_if_no_part_can_match() {
         _ => format!("line number {number}\n"),
     };
     let large: String = (0..3000).map(line).collect();
-    let (mut builder, mut parts) = (Builder::default(), Parts::default());
+    let (mut builder, mut parts) = (Builder::new(Content::Text), Parts::default());
     for (at, text) in ["alpha_beta", &large, "gamma_delta"].iter().enumerate() {
-        parts.of(text.as_bytes());
+        parts.of(Content::Text, text.as_bytes());
         assert!(builder.has_room_for(&parts));
         builder.add_parts(id(at), &parts);
     }

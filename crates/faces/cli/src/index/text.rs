@@ -35,8 +35,7 @@ pub(super) fn update_all(
 fn text(root: &[u8], done: &TextUpdated) -> String {
     let bytes = |bytes: u64| format(u128::from(bytes), Scale::Binary);
     format!(
-        "{}: text of {}, {}\n  {} read ({}) in {}.{:02} s, {} left out (binary or large), {} not \
-         settled\n",
+        "{}: text of {}, {}\n  {} read ({}) in {}.{:02} s, {} too large, {} not settled\n",
         shown(root),
         counted(done.files, "file"),
         bytes(done.size_bytes),

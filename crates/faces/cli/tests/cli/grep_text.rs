@@ -2,14 +2,14 @@
 //! nobody can open n-grams of files that they may not read. The oracles are GNU grep and the
 //! kernel.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, FileTimes, OpenOptions, Permissions};
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use trawl_grams::{DocId, Identity as FileIdentity, Pack, Stamp};
+use trawl_grams::{Content, DocId, Identity as FileIdentity, Pack, Stamp};
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::{without_program, without_root};
 
@@ -34,6 +34,37 @@ fn name(number: usize) -> String {
     format!("dir{}/f{number}.c", number % 9)
 }
 
+/// More binary files than are read before the index is asked.
+const BINARIES: usize = 120;
+
+/// Strings between bytes that look random.
+fn binary(number: usize) -> Vec<u8> {
+    let mut random = number as u64;
+    let noise = std::iter::repeat_with(|| {
+        random = random.wrapping_mul(6_364_136_223_846_793_005) + 1_442_695_040_888_963_407;
+        (random >> 56) as u8
+    });
+    let noise: Vec<u8> = noise.take(40_000).collect();
+    let middle = match number % 40 {
+        11 => "needle_in_a_stack\0",
+        12 => "needle_in\0_a_stack\0",
+        13 => "needle\0between\0stack\0",
+        14 => "Needle\n",
+        _ => "straw\0",
+    };
+    [
+        &noise[..30_000],
+        b"\0f\0f17(\0",
+        middle.as_bytes(),
+        &noise[30_000..],
+    ]
+    .concat()
+}
+
+fn binary_name(number: usize) -> String {
+    format!("dir{}/b{number}.bin", number % 7)
+}
+
 /// Creates a tree whose files are old enough to be covered.
 fn settled(label: &str) -> Site {
     let site = Site::empty(label);
@@ -42,7 +73,14 @@ fn settled(label: &str) -> Site {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content(number)).unwrap();
     }
-    let more: [(&str, &[u8]); 6] = [
+    for number in 0..BINARIES {
+        std::fs::write(site.tree().join(binary_name(number)), binary(number)).unwrap();
+    }
+    let utf16 = |text: &str| -> Vec<u8> {
+        let units = std::iter::once(0xfeff).chain(text.encode_utf16());
+        units.flat_map(u16::to_be_bytes).collect()
+    };
+    let more: [(&str, &[u8]); 10] = [
         ("binary", b"a\0needle_in_a_stack\n"),
         (
             "late-nul",
@@ -52,6 +90,13 @@ fn settled(label: &str) -> Site {
             "utf16",
             b"\xff\xfen\0e\0e\0d\0l\0e\0_\0i\0n\0_\0a\0_\0s\0t\0a\0c\0k\0\n\0",
         ),
+        (
+            "utf16be",
+            &utf16("line 1\nneedle\0needle_in_a_stack \u{e4}"),
+        ),
+        ("torn16", b"\xff\xfe\0\xd8n\0e\0e\0d\0l\0e\0x"),
+        ("utf8", b"\xef\xbb\xbfneedle_in_a_stack\nna\xefve\n"),
+        ("utf8-binary", b"\xef\xbb\xbf\0needle_in_a_stack\n"),
         ("latin1", b"na\xefve needle_in_a_stack"),
         ("kelvin", "\u{212a}elvin \u{17f}trasse\n".as_bytes()),
         ("empty", b""),
@@ -121,6 +166,21 @@ fn answers_are_those_without_an_index() {
         "-F -e f17 -e needle .",
         "-e f(17|18)9? -e nothing_at_all .",
         "-a needle .",
+        "-l needle_in._a_stack .",
+        "-al needle_in._a_stack .",
+        "-l needle.*stack .",
+        "-al needle.*stack .",
+        "-ac needle.*stack .",
+        "-c needle.*stack .",
+        "-Il needle.*stack .",
+        "-l ^needle.*stack$ .",
+        "-l needle[[:cntrl:]]?[^a-z].*stack .",
+        "-l \u{e4} .",
+        "-il \u{c4} .",
+        "-l \\x{fffd} .",
+        "-l (?-u:\\xff\\xfe) .",
+        "-l absent|straw .",
+        "-o needle_in.* .",
         "-I needle .",
         "-z needle .",
         "-az e.n .",
@@ -154,7 +214,7 @@ fn files_that_cannot_match_are_not_opened() {
         return skip.say();
     }
     let site = settled("grep-text-opens");
-    let opened = |extra: &[&str]| {
+    let opened = |extra: &[&str], ending: &str| {
         let mut command = oracle::command("strace");
         command.args(["-f", "-qq", "-e", "trace=openat,openat2,open"]);
         command
@@ -167,12 +227,17 @@ fn files_that_cannot_match_are_not_opened() {
             .current_dir(site.tree());
         let ran = oracle::run(&mut command);
         let errors = ran.errors().to_string();
-        errors.lines().filter(|line| line.contains(".c\"")).count()
+        let is_here = |line: &&str| line.contains(ending);
+        errors.lines().filter(is_here).count()
     };
-    assert!(opened(&["--no-text-index"]) >= FILES);
+    assert!(opened(&["--no-text-index"], ".c\"") >= FILES);
+    assert!(opened(&["--no-text-index"], ".bin\"") >= BINARIES);
     // The first ones are read before the index is asked.
-    let few = opened(&[]);
+    let (few, fewer) = (opened(&[], ".c\""), opened(&[], ".bin\""));
     assert!(few <= FILES / 2, "{few}");
+    assert!(fewer <= BINARIES * 2 / 3, "{fewer}");
+    // A line that is printed as text goes on behind a NUL byte.
+    assert!(opened(&["-a"], ".bin\"") >= BINARIES);
 }
 
 /// Changes a file in place without a trace in its size and its mtime.
@@ -365,7 +430,9 @@ fn guarded(label: &str) -> Site {
         std::fs::create_dir(&dir).unwrap();
         for number in 0..70 {
             let path = dir.join(format!("f{number}"));
-            std::fs::write(&path, format!("{}secret word of {at}\n", content(number))).unwrap();
+            let head = if number % 4 == 3 { "\0" } else { "" };
+            let text = format!("{head}{}secret word of {at}\n", content(number));
+            std::fs::write(&path, text).unwrap();
             let owner = USERS[number % USERS.len()];
             chown(&path, Some(owner), Some(USERS[(number / 3) % USERS.len()])).unwrap();
             std::fs::set_permissions(&path, Permissions::from_mode(modes[number % modes.len()]))
@@ -388,8 +455,10 @@ fn check_packs(site: &Site) {
         .collect();
     let by_doc: BTreeMap<DocId, &PathBuf> = files.iter().map(|path| (doc(path), path)).collect();
     let (mut opened, mut refused) = (0, 0);
+    let mut contents = BTreeSet::new();
     for pack in packs(site) {
         let docs = Pack::open(File::open(&pack).unwrap()).unwrap();
+        contents.insert(docs.content());
         assert!(!docs.docs().is_empty());
         for user in USERS {
             let who = Identity::user(user);
@@ -410,6 +479,7 @@ fn check_packs(site: &Site) {
         }
     }
     assert!(opened > 0 && refused > 0, "{opened} {refused}");
+    assert!(contents.into_iter().eq([Content::Text, Content::Binary]));
 }
 
 /// Asks as each user.

@@ -49,8 +49,7 @@ pub enum TextChoice {
     AsBefore,
     /// None: packs are removed.
     Nothing,
-    /// Text files up to this size in bytes; without one, the limit of the last update or the
-    /// default.
+    /// Files up to this size in bytes; without one, the limit of the last update or the default.
     UpTo(Option<u64>),
 }
 
@@ -89,7 +88,7 @@ pub struct TextUpdated {
     pub files: u64,
     /// Number of files read, and their bytes.
     pub read: (u64, u64),
-    /// Number of files that are not text or too large; they are read by each search.
+    /// Number of files that are larger than the limit; they are read by each search.
     pub left_out: u64,
     /// Number of files that had just been changed or were open for writing, could not be read, or
     /// lie where nothing can tell.

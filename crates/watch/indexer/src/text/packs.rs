@@ -1,9 +1,10 @@
-//! Packs that are being made: one that grows for each guard, within a limit of memory for all.
+//! Packs that are being made: one that grows for each guard and kind of content, within a limit of
+//! memory for all.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use trawl_grams::{Builder, DOCS_MAX};
+use trawl_grams::{Builder, Content, DOCS_MAX};
 use trawl_model::Timestamp;
 use trawl_writer::TextStore;
 
@@ -15,6 +16,9 @@ use crate::error::Result;
 
 /// A pack with fewer documents is combined with new ones.
 const SMALL_DOCS: usize = 2048;
+
+/// What the files of a pack have in common.
+type Kind = (Arc<Place>, Content);
 
 /// A pack that is complete.
 pub(super) struct Full {
@@ -31,7 +35,7 @@ impl Full {
 /// The growing packs.
 pub(super) struct Packs {
     store: TextStore,
-    growing: HashMap<Arc<Place>, Builder>,
+    growing: HashMap<Kind, Builder>,
     memory_bytes: usize,
     /// Memory from which the largest is written.
     memory_max_bytes: usize,
@@ -61,11 +65,14 @@ impl Packs {
                 self.done.files += 1;
                 self.done.read.0 += 1;
                 self.done.read.1 += job.identity.size_bytes;
-                let builder = self.growing.entry(Arc::clone(&job.place)).or_default();
+                let content = parts.content();
+                let kind = (Arc::clone(&job.place), content);
+                let builder = self.growing.entry(kind.clone());
+                let builder = builder.or_insert_with(|| Builder::new(content));
                 // All parts of a file are in one pack.
                 let full = match builder.has_room_for(parts) {
                     true => None,
-                    false => Some(std::mem::take(builder)),
+                    false => Some(std::mem::replace(builder, Builder::new(content))),
                 };
                 let before = builder.memory_bytes();
                 builder.add_parts(job.identity.id(), parts);
@@ -73,12 +80,8 @@ impl Packs {
                 let is_full = builder.is_full();
                 match full {
                     Some(builder) => Some(self.taken(&job.place, builder)),
-                    None => self.full(&job.place, is_full),
+                    None => self.full(&kind, is_full),
                 }
-            }
-            Outcome::LeftOut => {
-                self.done.left_out += 1;
-                None
             }
             Outcome::Unsettled => {
                 self.done.unsettled += 1;
@@ -87,20 +90,20 @@ impl Packs {
         }
     }
 
-    fn full(&mut self, place: &Arc<Place>, is_full: bool) -> Option<Full> {
-        let place = match is_full {
-            true => Arc::clone(place),
+    fn full(&mut self, kind: &Kind, is_full: bool) -> Option<Full> {
+        let kind = match is_full {
+            true => kind.clone(),
             false if self.memory_bytes < self.memory_max_bytes => return None,
             false => {
                 let largest = self
                     .growing
                     .iter()
                     .max_by_key(|(_, pack)| pack.memory_bytes());
-                Arc::clone(largest?.0)
+                largest?.0.clone()
             }
         };
-        let builder = self.growing.remove(&place)?;
-        Some(self.taken(&place, builder))
+        let builder = self.growing.remove(&kind)?;
+        Some(self.taken(&kind.0, builder))
     }
 
     /// Notes that a pack no longer grows.
@@ -132,7 +135,7 @@ impl Packs {
                 gone.push(old.place);
             }
         }
-        for (place, builder) in std::mem::take(&mut self.growing) {
+        for ((place, _), builder) in std::mem::take(&mut self.growing) {
             if !builder.is_empty() {
                 self.write(&place, &builder.finish());
             }
@@ -149,24 +152,28 @@ impl Packs {
     /// the growing pack of its place.
     fn stays(&mut self, old: &Old, place: Option<&Arc<Place>>) -> bool {
         let live = old.is_live.iter().filter(|is_live| **is_live).count();
-        let grows = place.is_some_and(|place| self.growing.contains_key(place));
+        let content = old.pack.content();
+        let kind = place.map(|place| (Arc::clone(place), content));
+        let grows = (kind.as_ref()).is_some_and(|kind| self.growing.contains_key(kind));
         if live == old.is_live.len() && !(grows && live < SMALL_DOCS) {
             self.done.size_bytes += old.size_bytes;
             return true;
         }
-        let (Some(place), true) = (place, live > 0) else {
+        let (Some(kind), true) = (kind, live > 0) else {
             return false;
         };
-        let mut builder = self.growing.remove(place).unwrap_or_default();
+        let empty = || Builder::new(content);
+        let mut builder = self.growing.remove(&kind).unwrap_or_else(empty);
         if builder.is_full() || builder.docs() + live > DOCS_MAX as usize {
-            self.write(place, &std::mem::take(&mut builder).finish());
+            let full = std::mem::replace(&mut builder, empty());
+            self.write(&kind.0, &full.finish());
         }
         // The documents of a damaged pack are read again by the next update.
         let moved = builder.absorb(&old.pack, |at| old.is_live[at]);
         if moved.is_err() {
             self.done.files = self.done.files.saturating_sub(old.live_files());
         }
-        self.growing.insert(Arc::clone(place), builder);
+        self.growing.insert(kind, builder);
         false
     }
 }

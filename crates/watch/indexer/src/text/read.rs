@@ -8,6 +8,7 @@
 //! - its ctime is older than the clock's granularity, so that a later change has another one;
 //! - its file system notices each first write to a page of a memory mapping.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
 use std::fs::{File, Metadata};
@@ -16,7 +17,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Mutex;
 
-use trawl_grams::{Identity, Parts};
+use encoding_rs::{Encoding, UTF_8};
+use trawl_grams::{Content, Identity, Parts};
 use trawl_model::Timestamp;
 use trawl_model::sync::lock;
 use trawl_sys::file::{keep_access_time, open_for_reading};
@@ -33,13 +35,12 @@ use crate::options::Control;
 const SETTLED_SECS: i64 = 3;
 /// `HUGETLBFS_MAGIC` of statfs(2).
 const HUGETLBFS: u64 = 0x9584_58f6;
-/// Bytes at the beginning of a file in which a NUL byte means that it is no text, as for ripgrep.
+/// Bytes at the beginning of a file in which a NUL byte means that it is binary, as for ripgrep.
 const HEAD_BYTES: usize = 64 << 10;
 
 /// What became of a file.
 pub(super) enum Outcome<'k> {
     Covered(&'k Parts),
-    LeftOut,
     Unsettled,
 }
 
@@ -121,15 +122,14 @@ impl<'c> Reader<'c> {
         self.content.clear();
         let size = job.identity.size_bytes;
         self.content.reserve(size as usize + 1);
-        let head = (&mut file).take(HEAD_BYTES as u64);
-        { head }.read_to_end(&mut self.content).ok()?;
-        if !is_text(&self.content) {
-            return Some(Outcome::LeftOut);
+        let bytes = (&mut file).take(size + 1);
+        { bytes }.read_to_end(&mut self.content).ok()?;
+        if self.content.len() as u64 != size || !is_same(&file, job) {
+            return None;
         }
-        let rest = (&mut file).take(size + 1);
-        { rest }.read_to_end(&mut self.content).ok()?;
-        let is_same = self.content.len() as u64 == size && is_same(&file, job);
-        is_same.then(|| Outcome::Covered(self.parts.of(&self.content)))
+        let searched = as_searched(&self.content);
+        let parts = self.parts.of(content_of(&searched), &searched);
+        Some(Outcome::Covered(parts))
     }
 }
 
@@ -163,12 +163,25 @@ fn is_settled(identity: &Identity, now: Timestamp) -> bool {
     identity.ctime.secs < now.secs.saturating_sub(SETTLED_SECS)
 }
 
-/// Returns whether a file that begins so is searched as it is: it has no NUL byte there, nor a mark
-/// of an encoding, which makes a search decode it.
-fn is_text(head: &[u8]) -> bool {
-    let marks: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
-    let is_marked = marks.iter().any(|mark| head.starts_with(mark));
-    !is_marked && !head.contains(&0)
+/// Returns what a search looks at: a file with the byte order mark of UTF-16 is decoded, and what
+/// cannot be decoded is replaced.
+fn as_searched(bytes: &[u8]) -> Cow<'_, [u8]> {
+    match Encoding::for_bom(bytes) {
+        Some((encoding, mark_bytes)) if encoding != UTF_8 => {
+            let coded = bytes.get(mark_bytes..).unwrap_or_default();
+            let (text, _) = encoding.decode_without_bom_handling(coded);
+            Cow::Owned(text.into_owned().into_bytes())
+        }
+        _ => Cow::Borrowed(bytes),
+    }
+}
+
+fn content_of(bytes: &[u8]) -> Content {
+    let head = bytes.get(..HEAD_BYTES).unwrap_or(bytes);
+    match head.contains(&0) {
+        true => Content::Binary,
+        false => Content::Text,
+    }
 }
 
 fn identity(file: &File) -> Option<Identity> {
