@@ -106,7 +106,7 @@ complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_s
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l full -d 'Write everything anew, even if unchanged since the last scan'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l trust-ctime -d 'Trust unchanged ctimes, to skip reading attributes and ACLs'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l private -d 'Create a new index that only its owner may read'
-complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l text -d 'Also index the contents of text files, so that trawl grep reads only candidates'
+complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l text -d 'Also index the contents of files, so that trawl grep reads only candidates'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-text -d 'Remove the text index'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l keywords -d 'Also index the words and attributes of files, for trawl find -keyword, -phrase and -attr'
 complete -c trawl -n "__fish_trawl_using_subcommand index; and not __fish_seen_subcommand_from define list show drop" -l no-keywords -d 'Remove the index of words and attributes'

@@ -73,11 +73,10 @@ impl Hasher for AsIs {
 fn plan(options: &Options) -> Option<Plan> {
     let patterns = &options.patterns;
     // All lines of a file without a match are selected, or it is not read as it is, or lines are
-    // other ones than in the index, or a NUL byte far behind decides whether its number is printed.
+    // other ones than in the index.
     let is_open = options.select == Select::Others
         || options.encoding.is_some()
-        || options.ending == Ending::Nul
-        || options.print == Print::Count && options.binary == Binary::Skip;
+        || options.ending == Ending::Nul;
     let syntax = match patterns.syntax {
         Syntax::Regex => SyntaxRule::Regex,
         Syntax::Fixed => SyntaxRule::Fixed,

@@ -53,7 +53,7 @@ enum Content<'c> {
 /// What the search of one member found.
 pub(crate) struct Looked {
     pub(crate) has_match: bool,
-    pub(crate) is_binary: bool,
+    is_binary: bool,
     pub(crate) stats: Option<Stats>,
 }
 
@@ -175,15 +175,23 @@ impl Printer {
         path: &Path,
         member: &Opened,
     ) -> io::Result<Looked> {
-        let Some(content) = &member.content else {
-            let file = Content::Stream(&mut &member.file);
-            return self.look(matcher, searcher, path, file);
+        let mut looked = match &member.content {
+            Some(content) => self.look(matcher, searcher, path, Content::Slice(content))?,
+            None => self.look(matcher, searcher, path, Content::Stream(&mut &member.file))?,
         };
-        let looked = self.look(matcher, searcher, path, Content::Slice(content))?;
-        match looked.is_binary {
+        if !looked.is_binary {
+            return Ok(looked);
+        }
+        // A binary member that is skipped is one without lines.
+        if searcher.binary_detection().quit_byte().is_some() {
+            let empty = self.look(matcher, searcher, path, Content::Slice(b""))?;
+            looked.has_match = empty.has_match;
+            return Ok(looked);
+        }
+        match &member.content {
             // In a stream, what lies between NUL bytes counts as lines; in a slice it does not.
-            true => self.look(matcher, searcher, path, Content::Stream(&mut &content[..])),
-            false => Ok(looked),
+            Some(content) => self.look(matcher, searcher, path, Content::Stream(&mut &content[..])),
+            None => Ok(looked),
         }
     }
 
@@ -213,10 +221,8 @@ impl Printer {
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().cloned());
                 let has_match = sink.has_match();
                 drop(sink);
-                let quits = searcher.binary_detection().quit_byte().is_some();
                 // This sink says whether the name is printed.
-                let is_named = has_match && !(quits && binary.is_some());
-                naming.write(printer.get_mut(), path.as_os_str().as_bytes(), is_named)?;
+                naming.write(printer.get_mut(), path.as_os_str().as_bytes(), has_match)?;
                 Ok(Looked::new(has_match != naming.is_without, binary, stats))
             }
             Printer::Json(printer) => {

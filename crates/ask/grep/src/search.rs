@@ -251,24 +251,9 @@ impl Progress<'_> {
     ) -> bool {
         match looked {
             Ok(looked) => {
-                let is_skipped = looked.is_binary && options.binary == Binary::Skip;
-                self.summary.has_match |= looked.has_match && !is_skipped;
+                self.summary.has_match |= looked.has_match;
                 if let Some(stats) = &looked.stats {
                     self.summary.stats += stats;
-                }
-                if is_skipped {
-                    printer.buffer().clear();
-                }
-                // No line of it was selected, whatever the printer has seen.
-                if is_skipped && options.print == Print::NamesWithout {
-                    let end = if options.nul_names.is_yes() {
-                        b'\0'
-                    } else {
-                        b'\n'
-                    };
-                    let name = [&spelled(&member.name)[..], &[end]].concat();
-                    // The buffer is memory.
-                    let _ = printer.buffer().write_all(&name);
                 }
             }
             Err(source) => {

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Repetition};
 
-use crate::keys::{self, Content};
+use crate::keys::{Content, key};
 
 /// Maximum number of strings of a set.
 const STRINGS_MAX: usize = 64;
@@ -62,7 +62,7 @@ impl Plan {
     /// Returns the plan for patterns of which any may match. A pattern that cannot be read, or none
     /// at all, needs nothing: the search itself reports it.
     pub fn of(patterns: &[String], syntax: SyntaxRule, case: CaseRule) -> Plan {
-        let needs: Option<Vec<Need>> = (patterns.iter())
+        let parsed: Option<Vec<Hir>> = (patterns.iter())
             .map(|pattern| {
                 let escaped = match syntax {
                     SyntaxRule::Regex => pattern.clone(),
@@ -71,16 +71,22 @@ impl Plan {
                 let mut parser = ParserBuilder::new();
                 parser.utf8(false).multi_line(true);
                 parser.case_insensitive(case == CaseRule::Insensitive);
-                let hir = parser.build().parse(&escaped).ok()?;
-                Some(Info::of(&hir).into_need())
+                parser.build().parse(&escaped).ok()
             })
             .collect();
-        let text = match needs {
-            Some(needs) if !needs.is_empty() => any_of(needs),
-            _ => Need::Anything,
+        let parsed = parsed.unwrap_or_default();
+        let need = |content: Content| match parsed.is_empty() {
+            true => Need::Anything,
+            false => any_of(
+                (parsed.iter())
+                    .map(|hir| Reader(content).need(hir))
+                    .collect(),
+            ),
         };
-        let binary = kept(&text, Content::Binary);
-        Plan { text, binary }
+        Plan {
+            text: need(Content::Text),
+            binary: need(Content::Binary),
+        }
     }
 
     /// Returns whether every document can match.
@@ -116,59 +122,96 @@ enum Info {
     },
 }
 
-impl Info {
-    fn of(hir: &Hir) -> Info {
+/// Reads expressions for a content.
+#[derive(Clone, Copy)]
+struct Reader(Content);
+
+impl Reader {
+    fn need(self, hir: &Hir) -> Need {
+        self.info(hir).into_need()
+    }
+
+    fn info(self, hir: &Hir) -> Info {
         match hir.kind() {
             HirKind::Empty | HirKind::Look(_) => Info::Exact(anywhere()),
-            HirKind::Literal(literal) => {
-                let classes = literal.0.iter().map(|byte| keys::class(*byte));
-                Info::Exact(Strings::from([classes.collect()]))
-            }
-            HirKind::Class(class) => spelt(class).map_or_else(Info::unknown, Info::Exact),
-            HirKind::Capture(capture) => Info::of(&capture.sub),
-            HirKind::Repetition(repeated) => Info::repeated(repeated),
+            HirKind::Literal(literal) => Info::Exact(Strings::from([self.classes(&literal.0)])),
+            HirKind::Class(class) => self.spelt(class).map_or_else(Info::unknown, Info::Exact),
+            HirKind::Capture(capture) => self.info(&capture.sub),
+            HirKind::Repetition(repeated) => self.repeated(repeated),
             HirKind::Concat(parts) => {
                 let begin = Info::Exact(anywhere());
-                parts.iter().map(Info::of).fold(begin, Info::then)
+                (parts.iter()).fold(begin, |info, part| info.then(self.info(part)))
             }
             HirKind::Alternation(parts) => {
                 let begin = Info::Exact(Strings::new());
-                parts.iter().map(Info::of).fold(begin, Info::or)
+                (parts.iter()).fold(begin, |info, part| info.or(self.info(part)))
             }
         }
     }
 
-    fn unknown() -> Info {
-        Info::Edges {
-            first: anywhere(),
-            last: anywhere(),
-            need: Need::Anything,
-        }
-    }
-
-    fn repeated(repeated: &Repetition) -> Info {
+    fn repeated(self, repeated: &Repetition) -> Info {
         if repeated.min == 0 {
             return match repeated.max {
-                Some(1) => Info::Exact(anywhere()).or(Info::of(&repeated.sub)),
+                Some(1) => Info::Exact(anywhere()).or(self.info(&repeated.sub)),
                 Some(0) => Info::Exact(anywhere()),
                 _ => Info::unknown(),
             };
         }
         let spelt = repeated.min.min(REPEATS_MAX);
-        let mut all = Info::of(&repeated.sub);
+        let mut all = self.info(&repeated.sub);
         for _ in 1..spelt {
-            all = all.then(Info::of(&repeated.sub));
+            all = all.then(self.info(&repeated.sub));
         }
         if repeated.max == Some(spelt) {
             return all;
         }
         // Whatever follows ends as one of them does.
-        let (_, end, _) = Info::of(&repeated.sub).edges();
+        let (_, end, _) = self.info(&repeated.sub).edges();
         let (first, _, need) = all.then(Info::unknown()).edges();
         Info::Edges {
             first,
             last: end,
             need,
+        }
+    }
+
+    fn classes(self, bytes: &[u8]) -> Classes {
+        bytes.iter().map(|byte| self.0.class(*byte)).collect()
+    }
+
+    /// Returns the strings of a class; `None` if it has too many characters.
+    fn spelt(self, class: &Class) -> Option<Strings> {
+        let mut strings = Strings::new();
+        match class {
+            Class::Bytes(class) => {
+                for range in class.iter() {
+                    let bytes = range.start()..=range.end();
+                    strings.extend(bytes.map(|byte| self.classes(&[byte])));
+                }
+            }
+            Class::Unicode(class) => {
+                let count = class.iter().map(|range| range.len());
+                if count.sum::<usize>() > CHARS_MAX {
+                    return None;
+                }
+                for range in class.iter() {
+                    for one in range.start()..=range.end() {
+                        let mut buffer = [0; 4];
+                        strings.insert(self.classes(one.encode_utf8(&mut buffer).as_bytes()));
+                    }
+                }
+            }
+        }
+        (strings.len() <= STRINGS_MAX).then_some(strings)
+    }
+}
+
+impl Info {
+    fn unknown() -> Info {
+        Info::Edges {
+            first: anywhere(),
+            last: anywhere(),
+            need: Need::Anything,
         }
     }
 
@@ -281,7 +324,7 @@ fn cross(a: &Strings, b: &Strings) -> Strings {
 fn keys_of(string: &[u8]) -> Need {
     let windows = string.windows(3);
     let keys: BTreeSet<u32> = windows
-        .filter_map(|three| keys::key([three[0], three[1], three[2]]))
+        .filter_map(|three| key([three[0], three[1], three[2]]))
         .collect();
     match keys.is_empty() {
         true => Need::Anything,
@@ -330,50 +373,4 @@ fn all_of(needs: Vec<Need>) -> Need {
         1 => others.pop().unwrap_or(Need::Anything),
         _ => Need::And(others),
     }
-}
-
-/// Returns what is left of a need if only the keys that a content keeps are looked at.
-fn kept(need: &Need, content: Content) -> Need {
-    let parts = |parts: &[Need]| parts.iter().map(|part| kept(part, content)).collect();
-    match need {
-        Need::Anything => Need::Anything,
-        Need::Nothing => Need::Nothing,
-        Need::And(all) => all_of(parts(all)),
-        Need::Or(any) => any_of(parts(any)),
-        Need::Keys(keys) => {
-            let keys = keys.iter().copied().filter(|key| content.keeps(*key));
-            let keys: Vec<u32> = keys.collect();
-            match keys.is_empty() {
-                true => Need::Anything,
-                false => Need::Keys(keys),
-            }
-        }
-    }
-}
-
-/// Returns the strings of a class; `None` if it has too many characters.
-fn spelt(class: &Class) -> Option<Strings> {
-    let mut strings = Strings::new();
-    match class {
-        Class::Bytes(class) => {
-            for range in class.iter() {
-                let bytes = range.start()..=range.end();
-                strings.extend(bytes.map(|byte| vec![keys::class(byte)]));
-            }
-        }
-        Class::Unicode(class) => {
-            let count = class.iter().map(|range| range.len());
-            if count.sum::<usize>() > CHARS_MAX {
-                return None;
-            }
-            for range in class.iter() {
-                for one in range.start()..=range.end() {
-                    let mut buffer = [0; 4];
-                    let bytes = one.encode_utf8(&mut buffer).as_bytes();
-                    strings.insert(bytes.iter().map(|byte| keys::class(*byte)).collect());
-                }
-            }
-        }
-    }
-    (strings.len() <= STRINGS_MAX).then_some(strings)
 }

@@ -248,7 +248,7 @@ fn binary_files_without_a_string_are_excluded() {
     }
     let bytes = builder.finish();
     let total: usize = texts.iter().map(Vec::len).sum();
-    assert!(bytes.len() * 10 < total, "{} of {total}", bytes.len());
+    assert!(bytes.len() * 5 < total, "{} of {total}", bytes.len());
     let pack = Pack::open(bytes).unwrap();
     let excluded = |pattern: &str| {
         let plan = Plan::of(&[pattern.into()], SyntaxRule::Regex, CaseRule::Insensitive);
@@ -257,6 +257,8 @@ fn binary_files_without_a_string_are_excluded() {
     };
     assert_eq!(excluded("needle_in_a"), [0, 2]);
     assert_eq!(excluded("needle_in"), [0]);
+    // Without case, s and k equal two letters that are not plain.
+    assert_eq!(excluded("stack"), [0]);
     // The index says nothing of these bytes.
     assert_eq!(excluded("n\u{e4}d\u{e4}l"), [0; 0]);
     let mut text = Builder::new(Content::Text);

@@ -121,7 +121,7 @@ pub(crate) struct IndexArgs {
     /// scans use the map, too; none removes it.
     #[arg(long, value_name = "FILE|none")]
     id_map: Option<PathBuf>,
-    /// Also index the contents of text files, so that trawl grep reads only candidates
+    /// Also index the contents of files, so that trawl grep reads only candidates
     ///
     /// The source's next scans do it, too, and read only files that have changed.
     #[arg(long, conflicts_with = "from_trace")]

@@ -80,7 +80,9 @@ fn settled(label: &str) -> Site {
         let units = std::iter::once(0xfeff).chain(text.encode_utf16());
         units.flat_map(u16::to_be_bytes).collect()
     };
-    let more: [(&str, &[u8]); 10] = [
+    let head = "straw ".repeat(20_000).into_bytes();
+    let large = |nul_at: usize| [&head[..nul_at], b"\0needle_in_a_stack\0", &head].concat();
+    let more: [(&str, &[u8]); 14] = [
         ("binary", b"a\0needle_in_a_stack\n"),
         (
             "late-nul",
@@ -94,6 +96,13 @@ fn settled(label: &str) -> Site {
             "utf16be",
             &utf16("line 1\nneedle\0needle_in_a_stack \u{e4}"),
         ),
+        (
+            "utf16-large",
+            &utf16(&("straw \u{e4}\n".repeat(9000) + "needle_in_a_stack")),
+        ),
+        ("large-0", &large(0)),
+        ("large-65535", &large(65_535)),
+        ("large-65536", &large(65_536)),
         ("torn16", b"\xff\xfe\0\xd8n\0e\0e\0d\0l\0e\0x"),
         ("utf8", b"\xef\xbb\xbfneedle_in_a_stack\nna\xefve\n"),
         ("utf8-binary", b"\xef\xbb\xbf\0needle_in_a_stack\n"),
@@ -157,6 +166,10 @@ fn answers_are_those_without_an_index() {
         "-l needle .",
         "-L needle .",
         "-IL needle .",
+        "-IL --color=always needle .",
+        "-ILq absent_everywhere .",
+        "-Ic --color=always needle .",
+        "-Iv needle .",
         "-L0 needle .",
         "-vL needle .",
         "-vc needle .",
@@ -201,7 +214,9 @@ fn answers_are_those_without_an_index() {
         assert_eq!(with.errors(), without.errors(), "{line}");
         assert_eq!(with.code, without.code, "{line}");
     }
-    for options in ["-rl", "-rlw", "-rli", "-rL", "-rlF"] {
+    for options in [
+        "-rl", "-rlw", "-rli", "-rL", "-rlF", "-rIc", "-rIvc", "-rIL", "-rIl",
+    ] {
         let ours = site.run(&format!("grep {options} needle_in_a_stack dir1 dir2 dir7"));
         let gnu = site.gnu(&format!("grep {options} needle_in_a_stack dir1 dir2 dir7"));
         assert_eq!(sorted(&ours), sorted(&gnu), "{options}");
