@@ -11,6 +11,8 @@ use rustix::thread::{
     set_thread_res_uid,
 };
 
+use std::io;
+
 use crate::error::{Named, Op, SysError};
 use crate::identity::{account_named, effective_uid, groups_of};
 
@@ -24,6 +26,9 @@ pub struct User {
     /// All supplementary groups.
     pub groups: Vec<u32>,
 }
+
+/// The variable in the environment of a program that becomes a user by itself.
+pub(crate) const VARIABLE: &str = "TRAWL_BECOME";
 
 /// Why a name does not lead to a user that work may be done for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,6 +52,15 @@ impl User {
     /// # Errors
     /// Fails if there is no such user, or it cannot be looked up.
     pub fn named(name: &str) -> Result<User, UserError> {
+        User::account(name).map(|(_, user)| user)
+    }
+
+    /// As [`User::named`], and returns the name that the database of users has for the account. Some
+    /// databases find an account by several spellings of its name.
+    ///
+    /// # Errors
+    /// As [`User::named`]. A name that is not UTF-8 is that of nobody.
+    pub fn account(name: &str) -> Result<(String, User), UserError> {
         let account = account_named(name.as_bytes()).map_err(UserError::Database)?;
         let account = account.ok_or(UserError::Unknown)?;
         if account.uid == 0 && effective_uid() == 0 {
@@ -55,12 +69,60 @@ impl User {
         let mut groups = groups_of(&account);
         // The same groups are the same user, in whatever order a directory service gives them.
         groups.sort_unstable();
-        Ok(User {
+        let user = User {
             uid: account.uid,
             gid: account.gid,
             groups,
-        })
+        };
+        let name = String::from_utf8(account.name).map_err(|_| UserError::Unknown)?;
+        Ok((name, user))
     }
+
+    /// Returns the ids as words: of the user, of the group, and of all groups.
+    pub(crate) fn to_words(&self) -> String {
+        let ids = [self.uid, self.gid].into_iter().chain(self.groups.clone());
+        ids.map(|id| id.to_string()).collect::<Vec<_>>().join(" ")
+    }
+
+    fn from_words(words: &str) -> Option<User> {
+        let ids: Result<Vec<u32>, _> = words.split(' ').map(str::parse).collect();
+        match &ids.ok()?[..] {
+            [uid, gid, groups @ ..] => Some(User {
+                uid: *uid,
+                gid: *gid,
+                groups: groups.to_vec(),
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Becomes the user for which [`crate::command::spawn_untraced`] started this program, which must not
+/// have started a thread yet, and forbids that user's other processes to trace it, for good. It gains
+/// no rights by programs that it starts.
+///
+/// # Errors
+/// Fails if a call fails, and if the superuser has started this program without a user.
+pub fn become_untraced() -> io::Result<()> {
+    let forbid = || {
+        let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
+        rustix::process::set_dumpable_behavior(not_dumpable)
+    };
+    forbid()?;
+    if effective_uid() == 0 {
+        // Ids belong to threads.
+        if std::fs::read_dir("/proc/self/task")?.count() != 1 {
+            return Err(io::Error::other("other threads would keep their user"));
+        }
+        let words = std::env::var(VARIABLE).ok();
+        let user = words.and_then(|words| User::from_words(&words));
+        let user = user.filter(|user| user.uid != 0);
+        let no_user = || io::Error::new(io::ErrorKind::PermissionDenied, "no user to become");
+        become_user(&user.ok_or_else(no_user)?).map_err(io::Error::other)?;
+        // The change of the user id has set it to fs.suid_dumpable.
+        forbid()?;
+    }
+    Ok(rustix::thread::set_no_new_privs(true)?)
 }
 
 /// Runs `work` as this user, without any capability, and returns its result. The calling thread
@@ -134,6 +196,21 @@ mod tests {
         assert!(user.groups.contains(&user.gid));
         if effective_uid() == 0 {
             assert_eq!(User::named("root"), Err(UserError::Superuser));
+        }
+    }
+
+    #[test]
+    fn ids_are_words_for_another_program() {
+        let user = |groups: &[u32]| User {
+            uid: 4711,
+            gid: 12,
+            groups: groups.to_vec(),
+        };
+        for user in [user(&[]), user(&[12]), user(&[12, 4720])] {
+            assert_eq!(User::from_words(&user.to_words()), Some(user));
+        }
+        for words in ["", "4711", "4711 12 ", "4711 -1", "root root"] {
+            assert_eq!(User::from_words(words), None, "{words:?}");
         }
     }
 

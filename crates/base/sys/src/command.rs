@@ -156,10 +156,50 @@ pub fn spawn_as(
     words: &[OsString],
     socket: std::os::fd::OwnedFd,
 ) -> io::Result<std::process::Child> {
+    spawn_apart(user, Becomes::Before, (program, words), socket)
+}
+
+/// Starts a program that will hold secrets and shall run as this user. Between fork and exec the kernel
+/// would let the user's other processes trace it, until it forbids that itself. So it begins as the
+/// user of this process, and must first call [`become_untraced`], which finds the user in its
+/// environment. Everything else is as by [`spawn_as`].
+///
+/// Source: `PR_SET_DUMPABLE`, <https://man7.org/linux/man-pages/man2/PR_SET_DUMPABLE.2const.html>: the
+/// flag is set again by execve(2), and reset when the user id changes.
+///
+/// # Errors
+/// As [`spawn_as`].
+pub fn spawn_untraced(
+    user: &crate::become_user::User,
+    program: &std::path::Path,
+    words: &[OsString],
+    socket: std::os::fd::OwnedFd,
+) -> io::Result<std::process::Child> {
+    spawn_apart(user, Becomes::Itself, (program, words), socket)
+}
+
+/// When a program becomes its user.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Becomes {
+    /// Before it runs.
+    Before,
+    /// By itself.
+    Itself,
+}
+
+fn spawn_apart(
+    user: &crate::become_user::User,
+    becomes: Becomes,
+    (program, words): (&std::path::Path, &[OsString]),
+    socket: std::os::fd::OwnedFd,
+) -> io::Result<std::process::Child> {
     let (uid, gid, groups) = (user.uid, user.gid, user.groups.clone());
     let mut command = Command::new(program);
     let output = socket.try_clone()?;
     command.args(words).env_clear().current_dir("/");
+    if becomes == Becomes::Itself {
+        command.env(crate::become_user::VARIABLE, user.to_words());
+    }
     command
         .stdin(Stdio::from(socket))
         .stdout(Stdio::from(output))
@@ -170,6 +210,7 @@ pub fn spawn_as(
     if changes_nothing || (!is_root && crate::identity::effective_uid() != uid) {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
+    let changes_here = is_root && becomes == Becomes::Before;
     let become_user = move || {
         // SAFETY: five system calls, which take numbers, an array of `groups.len()` groups, and a set
         // of signals of the given length.
@@ -179,7 +220,7 @@ pub fn spawn_as(
             let none = std::ptr::null_mut::<u64>();
             let size = size_of_val(&no_signals);
             let mask = libc::syscall(libc::SYS_rt_sigprocmask, how, &no_signals, none, size);
-            match is_root {
+            match changes_here {
                 false => [session, mask, 0, 0, 0],
                 true => [
                     session,

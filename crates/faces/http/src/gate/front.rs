@@ -1,7 +1,7 @@
 //! The process that strangers speak to: it ends TLS and HTTP, and relays questions.
 //!
-//! It runs as an ordinary user and starts no programs. Because it holds the server's key, it prevents
-//! other processes of its user from tracing it.
+//! It runs as an ordinary user and starts no programs. Because it holds the server's key, other
+//! processes of its user can never trace it.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -28,6 +28,7 @@ use tower_service::Service as _;
 use trawl_model::sync::lock;
 use trawl_remote::tls::files::{ServerFiles, browsers};
 use trawl_remote::tls::identity::identities;
+use trawl_sys::become_user::become_untraced;
 use trawl_sys::message::{Waiting, send};
 use trawl_sys::process::descriptor_limit;
 
@@ -41,7 +42,7 @@ use crate::limits::{
 };
 use crate::metrics::{Connected, Metrics};
 
-/// The message that tells that other processes can no longer trace this one.
+/// The message that tells that this process has become its user, and nobody can trace it.
 pub const READY: &[u8] = b"ready";
 
 /// Most requests that wait to be sent to the keeper.
@@ -188,9 +189,7 @@ struct Given {
 pub fn serve() -> Result<(), String> {
     let control = io::stdin().as_fd().try_clone_to_owned();
     let begun = control.and_then(|control| {
-        let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
-        rustix::process::set_dumpable_behavior(not_dumpable)?;
-        rustix::thread::set_no_new_privs(true)?;
+        become_untraced()?;
         allow_descriptors();
         let given = given(&control)?;
         Ok((control, given))

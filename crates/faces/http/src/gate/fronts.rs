@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use trawl_remote::tls::renewal::{Renewal, ServerPaths};
 use trawl_sys::become_user::User;
-use trawl_sys::command::spawn_as;
+use trawl_sys::command::spawn_untraced;
 use trawl_sys::message::{Waiting, pair, receive};
 use trawl_sys::wait::readable;
 
@@ -61,7 +61,8 @@ impl Fronts {
         let failed = |error: io::Error| format!("cannot start the process that ends TLS: {error}");
         let (ours, theirs) = pair().map_err(failed)?;
         let words = [OsString::from(FRONT)];
-        let mut child = spawn_as(&self.user, &self.program, &words, theirs).map_err(failed)?;
+        let mut child =
+            spawn_untraced(&self.user, &self.program, &words, theirs).map_err(failed)?;
         match self.prepare(&ours, sockets) {
             Ok(()) => Ok((child, Arc::new(ours))),
             Err(error) => {
@@ -73,7 +74,7 @@ impl Fronts {
     }
 
     fn prepare(&mut self, control: &OwnedFd, sockets: &Sockets) -> io::Result<()> {
-        // Once it is ready, other processes of its user cannot trace it or read its memory.
+        // Once it is ready, it has become its user.
         let [is_ready] = readable([control.as_fd()], Some(PATIENCE))?;
         let mut said = [0; 16];
         if !is_ready || receive(control, &mut said, Waiting::Never)?.0 != front::READY.len() {

@@ -9,7 +9,7 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 use trawl_sys::become_user::User;
-use trawl_sys::command::spawn_as;
+use trawl_sys::command::{spawn_as, spawn_untraced};
 use trawl_sys::message::{Waiting, pair, send};
 
 use super::job::Job;
@@ -37,6 +37,13 @@ impl Worker {
     pub(crate) fn start(&self, user: &User) -> io::Result<(Child, OwnedFd)> {
         let (ours, theirs) = pair()?;
         let child = spawn_as(user, &self.program, &self.words, theirs)?;
+        Ok((child, ours))
+    }
+
+    /// As [`Worker::start`], for a program that will hold a secret, and becomes this user by itself.
+    pub(super) fn start_untraced(&self, user: &User) -> io::Result<(Child, OwnedFd)> {
+        let (ours, theirs) = pair()?;
+        let child = spawn_untraced(user, &self.program, &self.words, theirs)?;
         Ok((child, ours))
     }
 }

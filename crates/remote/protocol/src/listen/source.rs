@@ -241,9 +241,9 @@ impl Tls {
 
     fn start(&mut self) -> io::Result<()> {
         self.started = Instant::now();
-        let (child, control) = self.front.start(&self.front_user)?;
+        let (child, control) = self.front.start_untraced(&self.front_user)?;
         let (_, control) = self.running.insert((child, control));
-        // Once it is ready, other processes of its user cannot trace it or read its memory.
+        // Once it is ready, it has become its user.
         let [is_ready] = readable([control.as_fd()], Some(PATIENCE)).map_err(io::Error::other)?;
         let mut said = [0; 16];
         if !is_ready || receive(&*control, &mut said, Waiting::Never)?.0 != READY.len() {

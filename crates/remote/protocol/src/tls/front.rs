@@ -4,14 +4,14 @@
 //!
 //! It is a separate process because it is the first to parse bytes from strangers: it runs as an
 //! ordinary user, opens no files and starts no programs. The superuser's process sees no byte of a
-//! client that was not admitted. Because it holds the server's key, it prevents other processes of
-//! its user from tracing it.
+//! client that was not admitted. Because it holds the server's key, other processes of its user
+//! can never trace it.
 //!
 //! Invariants: one thread, which never waits for a single client; memory per client is bounded, and
 //! bytes that one end does not take are not read from the other; a client that does not show a
-//! certificate in time is dropped.
+//! certificate in time is dropped, and so is the oldest of too many; so is one that reads nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
@@ -21,6 +21,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{Timespec, epoll};
 use rustls::ServerConfig;
 
+use trawl_sys::become_user::become_untraced;
 use trawl_sys::message::{Waiting, receive, send};
 
 use super::files::{ServerFiles, server};
@@ -29,13 +30,14 @@ use crate::error::RemoteError;
 
 /// Maximum time for a client to authenticate.
 const GREETING: Duration = Duration::from_secs(20);
-/// Maximum number of clients that have not authenticated.
+/// Maximum number of clients that have not authenticated. The oldest makes room for a new one, so that
+/// nobody keeps others out by connections that say nothing.
 const STRANGERS_MAX: usize = 512;
 /// Maximum number of clients accepted before existing clients are handled.
 const ACCEPTED_AT_ONCE: usize = 64;
 /// Minimum time between two messages about clients.
 const TOLD: Duration = Duration::from_millis(100);
-/// The message that tells that other processes can no longer trace this one.
+/// The message that tells that this process has become its user, and nobody can trace it.
 pub(crate) const READY: &[u8] = b"ready";
 /// The message with which files of a certificate come.
 pub(crate) const FILES: &[u8] = b"files";
@@ -56,9 +58,7 @@ pub fn front(control: OwnedFd) -> Result<(), RemoteError> {
         path: "the server".into(),
         source,
     };
-    let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
-    rustix::process::set_dumpable_behavior(not_dumpable).map_err(|e| failed(e.into()))?;
-    rustix::thread::set_no_new_privs(true).map_err(|e| failed(e.into()))?;
+    become_untraced().map_err(failed)?;
     let mut front = Front::prepare(control).map_err(failed)?;
     front.run().map_err(failed)
 }
@@ -75,6 +75,8 @@ struct Front {
     config: Arc<ServerConfig>,
     epoll: OwnedFd,
     sessions: HashMap<u64, Session>,
+    /// The sessions of clients that have not authenticated.
+    strangers: BTreeSet<u64>,
     /// Number of the next client.
     number: u64,
     most: usize,
@@ -104,6 +106,7 @@ impl Front {
             config,
             epoll,
             sessions: HashMap::new(),
+            strangers: BTreeSet::new(),
             number: 1,
             most: usize::try_from(u64::from_le_bytes(most)).unwrap_or(usize::MAX),
             told: Instant::now(),
@@ -185,7 +188,11 @@ impl Front {
             let begun = Session::begin(socket, Arc::clone(&self.config))
                 .and_then(|session| self.wait_for(session.socket(), number, 0).map(|()| session));
             match begun {
-                Ok(session) => drop(self.sessions.insert(number, session)),
+                Ok(session) => {
+                    self.sessions.insert(number, session);
+                    self.strangers.insert(number);
+                    self.make_room();
+                }
                 Err(error) => self.tell(&format!("a client could not be served: {error}")),
             }
             due.push(number);
@@ -203,16 +210,19 @@ impl Front {
         Ok(epoll::add(&self.epoll, descriptor, data, flags)?)
     }
 
-    /// Returns whether another client may be accepted; the number of unauthenticated clients is
-    /// limited.
+    /// Drops the oldest of too many clients that have not authenticated.
+    fn make_room(&mut self) {
+        if self.strangers.len() > STRANGERS_MAX
+            && let Some(oldest) = self.strangers.pop_first()
+        {
+            self.sessions.remove(&oldest);
+            self.tell("too many clients have shown no certificate: the oldest was dropped");
+        }
+    }
+
+    /// Returns whether another client may be accepted.
     fn has_room(&self) -> bool {
-        let strangers = self
-            .sessions
-            .values()
-            .filter(|session| session.is_stranger());
-        // Counting is only done where there are many sessions.
         self.sessions.len() < self.most
-            && (self.sessions.len() < STRANGERS_MAX || strangers.count() < STRANGERS_MAX)
     }
 
     fn listen_if_there_is_room(&mut self) -> io::Result<()> {
@@ -240,6 +250,7 @@ impl Front {
         }
         if let Turn::Over(why) = &turn {
             let session = self.sessions.remove(&number)?;
+            self.strangers.remove(&number);
             if let Some(why) = why {
                 self.tell(&format!(
                     "a client at {} was not served: {why}",
@@ -265,10 +276,11 @@ impl Front {
         )?;
         let inner = ours.try_clone()?;
         session.set_inner(ours);
+        self.strangers.remove(&number);
         self.wait_for(inner, number, 1)
     }
 
-    /// Drops clients that do not authenticate, or do not disconnect, in time.
+    /// Drops clients that do not authenticate, read or disconnect in time.
     fn expire(&mut self) {
         let mut gone = 0;
         self.sessions.retain(|_, session| {
@@ -276,6 +288,8 @@ impl Front {
             gone += usize::from(is_late && session.is_unknown());
             !is_late
         });
+        self.strangers
+            .retain(|number| self.sessions.contains_key(number));
         if gone > 0 {
             self.tell(&format!(
                 "{gone} clients took too long to show a certificate"

@@ -18,6 +18,10 @@ const STEPS: usize = 32;
 /// Maximum time to read from a refused client, so that the refusal is not lost.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// Maximum time in which a client reads nothing that is sent to it. The process that answers it gives
+/// up earlier.
+const UNREAD: Duration = Duration::from_secs(120);
+
 /// The result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -52,6 +56,8 @@ pub(super) struct Session {
     given: usize,
     stage: Stage,
     since: Instant,
+    /// When bytes for the client were last taken by the system, or began to wait for that.
+    sent: Instant,
     /// The client, or the plain end, has closed its direction.
     has_ended: bool,
     inner_has_ended: bool,
@@ -84,6 +90,7 @@ impl Session {
             given: 0,
             stage: Stage::Stranger,
             since: Instant::now(),
+            sent: Instant::now(),
             has_ended: false,
             inner_has_ended: false,
         })
@@ -97,20 +104,15 @@ impl Session {
         &self.peer
     }
 
-    /// Returns whether the client has not authenticated, or was refused.
-    pub(super) fn is_stranger(&self) -> bool {
-        self.stage != Stage::In
-    }
-
     /// Returns whether the client has not authenticated.
     pub(super) fn is_unknown(&self) -> bool {
         self.stage == Stage::Stranger
     }
 
-    /// Returns whether a client that is not admitted has exceeded its time.
+    /// Returns whether a client has exceeded its time: to authenticate, to read, or to disconnect.
     pub(super) fn is_late(&self, greeting: Duration) -> bool {
         match self.stage {
-            Stage::In => false,
+            Stage::In => self.tls.wants_write() && self.sent.elapsed() > UNREAD,
             Stage::Stranger => self.since.elapsed() > greeting,
             Stage::Left => self.since.elapsed() > FAREWELL,
         }
@@ -184,7 +186,11 @@ impl Session {
     fn step(&mut self) -> io::Result<bool> {
         let mut is_moved = false;
         if self.tls.wants_write() {
-            is_moved |= moved(self.tls.write_tls(&mut self.socket))?.is_some();
+            let is_sent = moved(self.tls.write_tls(&mut self.socket))?.is_some();
+            if is_sent {
+                self.sent = Instant::now();
+            }
+            is_moved |= is_sent;
         }
         let may_read = self.given == self.waiting.len() && !self.has_ended;
         if may_read && self.tls.wants_read() {
@@ -291,11 +297,13 @@ impl Session {
         match moved(read)? {
             None => Ok(false),
             Some(0) => {
+                self.sent = Instant::now();
                 self.inner_has_ended = true;
                 self.tls.send_close_notify();
                 Ok(true)
             }
             Some(count) => {
+                self.sent = Instant::now();
                 self.tls.writer().write_all(&piece[..count])?;
                 Ok(true)
             }

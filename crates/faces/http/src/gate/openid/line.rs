@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use trawl_model::sync::lock;
 use trawl_sys::become_user::User;
-use trawl_sys::command::spawn_as;
+use trawl_sys::command::spawn_untraced;
 use trawl_sys::message::{Waiting, pair, receive};
 use trawl_sys::wait::readable;
 
@@ -143,11 +143,11 @@ impl Line {
             waiting: Mutex::new(Some(HashMap::new())),
         };
         let running = Running {
-            child: spawn_as(&self.user, &self.program, &words, theirs)?,
+            child: spawn_untraced(&self.user, &self.program, &words, theirs)?,
             way: Arc::new(way),
         };
         let control = &running.way.control;
-        // Once it is ready, other processes of its user cannot read the secret in its memory.
+        // Once it is ready, it has become its user.
         let [is_ready] = readable([control.as_fd()], Some(READINESS))?;
         let mut said = [0; 16];
         if !is_ready || receive(control, &mut said, Waiting::Never)?.0 != READY.len() {

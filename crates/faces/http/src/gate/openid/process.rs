@@ -1,10 +1,11 @@
-//! The process that speaks with the provider. It runs as the user of the front, starts no programs, and
-//! because it holds the client's secret, prevents other processes of its user from tracing it.
+//! The process that speaks with the provider. It runs as the user of the front and starts no programs.
+//! Because it holds the client's secret, other processes of its user can never trace it.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use trawl_sys::become_user::become_untraced;
 use trawl_sys::message::{Waiting, send};
 
 use super::provider::Provider;
@@ -55,9 +56,7 @@ pub fn serve() -> Result<(), String> {
 }
 
 fn given(control: &OwnedFd) -> io::Result<Settings> {
-    let not_dumpable = rustix::process::DumpableBehavior::NotDumpable;
-    rustix::process::set_dumpable_behavior(not_dumpable)?;
-    rustix::thread::set_no_new_privs(true)?;
+    become_untraced()?;
     send(control, READY, None, Waiting::Allowed)?;
     let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
     let (settings, _) = hear::<Settings>(control, Waiting::Allowed)?.ok_or_else(missing)?;

@@ -1,7 +1,10 @@
 //! The processes of the service: with which rights they run, and with which groups.
 
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde_json::json;
-use trawl_testkit::oracle::{Identity, gnu};
+use trawl_testkit::oracle::{Identity, command, gnu, run};
 use trawl_testkit::site::{Site, StandIn};
 
 use super::{Settings, cannot};
@@ -13,6 +16,54 @@ fn status(process: u32, name: &str) -> String {
     let text = std::fs::read_to_string(format!("/proc/{process}/status")).expect("it runs");
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.expect("a line").trim().to_owned()
+}
+
+/// Returns the numbers of all processes.
+fn numbers() -> BTreeSet<u32> {
+    let entries = std::fs::read_dir("/proc").expect("it is mounted");
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names.filter_map(|name| name.parse().ok()).collect()
+}
+
+#[test]
+fn the_process_with_the_key_can_never_be_traced() {
+    if cannot("a process that nobody can trace") {
+        return;
+    }
+    let stand_in = StandIn::new("http-gate-traced", "echo '{}'");
+    let settings = Settings::with(&stand_in);
+    let gate = settings.start();
+    // Whoever may trace a process owns its memory in /proc. Programs of the user of the front that
+    // watch for the next one would see this, too.
+    let is_ended = AtomicBool::new(false);
+    let watch = || {
+        let (before, mut seen) = (numbers(), BTreeSet::new());
+        while !is_ended.load(Ordering::Relaxed) {
+            for number in numbers().difference(&before) {
+                let owner = std::fs::metadata(format!("/proc/{number}/mem"));
+                let uid = owner.map(|owner| std::os::unix::fs::MetadataExt::uid(&owner));
+                seen.extend(uid.ok().filter(|uid| *uid == 59999));
+            }
+        }
+        seen
+    };
+    std::thread::scope(|scope| {
+        let watched = scope.spawn(watch);
+        for _ in 0..6 {
+            let before = gate.those("--front");
+            let [front] = before[..] else {
+                panic!("{:?}", gate.processes());
+            };
+            run(command("kill").args(["-9", &front.to_string()])).expect_code(0);
+            wait_until("no new front", || {
+                let fronts = gate.those("--front");
+                fronts.len() == 1 && fronts != before
+            });
+        }
+        is_ended.store(true, Ordering::Relaxed);
+        assert_eq!(watched.join().expect("no panic"), BTreeSet::new());
+    });
+    gate.end();
 }
 
 #[test]
