@@ -45,7 +45,7 @@ pub(super) struct CreateArgs {
 pub(super) fn run(args: &CreateArgs) -> Result<Exit, Failure> {
     let named = shown(args.user.as_bytes());
     // Groups are looked up again at each question.
-    let user = User::named(&args.user).map_err(|error| {
+    let (account, user) = User::account(&args.user).map_err(|error| {
         Failure::Usage(match error {
             UserError::Superuser => "no token stands for the superuser".to_owned(),
             UserError::Unknown => format!("there is no user {named} on this machine"),
@@ -60,7 +60,7 @@ pub(super) fn run(args: &CreateArgs) -> Result<Exit, Failure> {
     }
     let new = New {
         kind: Kind::Token,
-        user: &args.user,
+        user: &account,
         scopes: args.scope,
         lifetime: args.expires,
         note: &args.note,

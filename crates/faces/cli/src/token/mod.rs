@@ -12,6 +12,7 @@ use std::time::SystemTime;
 use trawl_identity::DIRECTORY;
 use trawl_identity::credentials::Credentials;
 use trawl_report::Schema;
+use trawl_sys::become_user::User;
 
 use crate::commands::{Class, IndexOption, Setting, Spec};
 use crate::exit::Exit;
@@ -99,7 +100,9 @@ fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
     let credentials = args.place.existing()?;
     if let Some(user) = &args.all_of {
         let user_shown = shown(user.as_bytes());
-        return Ok(match credentials.revoke_all_of(user)? {
+        // They have the account's own name, unless the account is gone.
+        let account = User::account(user).map_or(user.clone(), |(account, _)| account);
+        return Ok(match credentials.revoke_all_of(&account)? {
             0 => {
                 say(format_args!("{user_shown} has no tokens and no sessions"));
                 Exit::Fatal

@@ -72,9 +72,13 @@ impl Proofs {
             Proof::Proxy(name) => ("proxy".to_owned(), name.clone(), Scopes::all()),
         };
         self.may_ask(&name)?;
-        let user = self.user(&name)?;
+        let (account, user) = self.user(&name)?;
+        // However it is spelled, it is one user's bucket.
+        if account != name {
+            self.may_ask(&account)?;
+        }
         let who = Who {
-            user: name,
+            user: account,
             uid: user.uid,
             by,
             scopes: scopes.to_string(),
@@ -89,9 +93,10 @@ impl Proofs {
         taken.map_err(|wait| Refusal::until(429, often, wait.as_secs() + 1))
     }
 
-    /// Returns the user of this name with all groups, as they are now.
-    fn user(&self, name: &str) -> Result<User, Refusal> {
-        let user = User::named(name).map_err(|why| Refusal::new(403, why.to_string()))?;
+    /// Returns the user of this name with all groups, as they are now, and the account's own name.
+    fn user(&self, name: &str) -> Result<(String, User), Refusal> {
+        let found = User::account(name).map_err(|why| Refusal::new(403, why.to_string()))?;
+        let (_, user) = &found;
         let own = effective_uid();
         let why = match () {
             () if own != 0 && own != user.uid => {
@@ -99,7 +104,7 @@ impl Proofs {
             }
             // This user may do something to the process that strangers speak to.
             () if own == 0 && user.uid == self.front => "the user of the server itself may not ask",
-            () => return Ok(user),
+            () => return Ok(found),
         };
         Err(Refusal::new(403, why))
     }
@@ -137,11 +142,20 @@ impl Proofs {
         if !is_sound(user_name) || !is_sound(password) {
             return Err(wrong());
         }
-        let keys = [address.map(Key::address), Some(Key::user(user_name))];
-        let keys: Vec<Key> = keys.into_iter().flatten().collect();
-        self.begin(&keys)?;
+        let of_address: Vec<Key> = address.map(Key::address).into_iter().collect();
+        self.begin(&of_address)?;
+        // Attempts are counted for the account, however its name is spelled.
+        let found = User::account(user_name);
+        let account = match &found {
+            Ok((account, _)) => account.as_str(),
+            Err(_) => user_name,
+        };
+        let of_user = Key::user(account);
+        self.begin(std::slice::from_ref(&of_user))
+            .inspect_err(|_| self.forget(&of_address))?;
+        let keys = [of_address, vec![of_user]].concat();
         // Nobody learns whether a password is the superuser's.
-        if let Err(UserError::Superuser) = User::named(user_name) {
+        if let Err(UserError::Superuser) = found {
             return Err(wrong());
         }
         let name = passwords.check(user_name, password, address)?;
@@ -204,10 +218,10 @@ impl Proofs {
     ) -> Result<Told, Refusal> {
         self.may_ask(name)?;
         // A session of somebody who may not ask would only puzzle its owner.
-        self.user(name)?;
+        let (account, _) = self.user(name)?;
         let new = New {
             kind: Kind::Session,
-            user: name,
+            user: &account,
             scopes,
             lifetime: IDLE,
             // Lists show how it began.

@@ -1,10 +1,13 @@
 //! The sockets that clients connect to. They are the keeper's, so that they outlive a front.
 
+use std::fs::Metadata;
 use std::io;
 use std::net::TcpListener;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+
+use trawl_sys::identity::effective_uid;
 
 use super::options::Options;
 
@@ -50,9 +53,29 @@ impl Drop for Sockets {
     }
 }
 
+/// Returns an error if others could put another file in the place of one in this directory, whose
+/// permissions are about to be changed.
+fn check(directory: &Metadata) -> io::Result<()> {
+    let is_own = [0, effective_uid()].contains(&directory.uid());
+    // In a sticky directory, others cannot rename or remove what is not theirs (inode(7)).
+    let is_shared = directory.mode() & 0o022 != 0 && directory.mode() & 0o1000 == 0;
+    match is_own && !is_shared {
+        true => Ok(()),
+        false => Err(io::Error::other(
+            "others can write to its directory: use one that belongs to the user of this server, and \
+             remove the right of its group and of others to write (chmod go-w)",
+        )),
+    }
+}
+
 /// Listens at a Unix socket that only its owner and the group of its directory may connect to. Whoever
 /// connects is believed.
 fn bind(path: &Path) -> io::Result<UnixListener> {
+    let directory = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    let directory = std::fs::metadata(directory.unwrap_or(Path::new(".")))?;
+    check(&directory)?;
     // A socket that nobody listens at was left behind.
     let is_socket =
         std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
@@ -69,9 +92,34 @@ fn bind(path: &Path) -> io::Result<UnixListener> {
     let bound = UnixListener::bind(path);
     rustix::process::umask(before);
     let listener = bound?;
-    let directory = path.parent().unwrap_or(Path::new("/"));
-    let group = std::fs::metadata(directory)?.gid();
-    std::os::unix::fs::chown(path, None, Some(group))?;
+    std::os::unix::fs::chown(path, None, Some(directory.gid()))?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
     Ok(listener)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn others_cannot_replace_a_socket() {
+        let folder = trawl_testkit::Scratch::new("http-sockets");
+        let directory = folder.join("directory");
+        let socket = directory.join("socket");
+        std::fs::create_dir(&directory).unwrap();
+        for (mode, is_right) in [
+            (0o755, true),
+            (0o750, true),
+            (0o1777, true),
+            (0o775, false),
+            (0o757, false),
+        ] {
+            let mode = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(&directory, mode.clone()).unwrap();
+            let bound = bind(&socket);
+            assert_eq!(bound.is_ok(), is_right, "{mode:?}: {bound:?}");
+            assert_eq!(socket.exists(), is_right, "{mode:?}");
+            let _ = std::fs::remove_file(&socket);
+        }
+    }
 }

@@ -70,12 +70,8 @@ impl Staff {
             hired.asked = now;
             match send(&hired.control, b"ask", Some(theirs.as_fd()), Waiting::Never) {
                 Ok(()) => return Ok(ours.into()),
-                // Its user has stopped it.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let _ = hired.child.kill();
-                }
-                // It has ended.
-                Err(_) => {}
+                // It has ended, or its user, who may trace it, has stopped it or closed its socket.
+                Err(_) => drop(hired.child.kill()),
             }
             self.dismiss(user);
         }
@@ -147,5 +143,36 @@ impl Staff {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trawl_sys::identity::{effective_gid, effective_uid, groups};
+
+    /// A desk belongs to its user, who may trace it and close its sockets.
+    #[test]
+    fn a_desk_that_closes_its_socket_does_not_live_on() {
+        let own = User {
+            uid: effective_uid(),
+            gid: effective_gid(),
+            groups: groups().unwrap(),
+        };
+        let script = "exec 0<&- 1>&-; exec sleep 1000";
+        let mut staff = Staff::new(Work {
+            program: "/bin/sh".into(),
+            words: ["-c", script].map(OsString::from).into(),
+        });
+        let begun = Instant::now();
+        while staff.leaving.is_empty() {
+            staff.connect(&own, begun).unwrap();
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        while !staff.leaving.is_empty() {
+            staff.tidy(begun);
+            assert!(begun.elapsed() < Duration::from_secs(60), "it lives on");
+        }
+        staff.end();
     }
 }

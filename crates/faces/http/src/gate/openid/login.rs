@@ -104,7 +104,11 @@ impl Proofs {
                 let before = format!("oidc:{}#", openid.line.settings.issuer);
                 let own = std::slice::from_ref(identity);
                 let found = openid.users.line(own).map_err(broken)?;
-                identity.starts_with(&before) && found.is_some_and(|(_, name)| name == grant.user)
+                let names_user = |name: &str| {
+                    let is_account = || User::account(name).is_ok_and(|(own, _)| own == grant.user);
+                    name == grant.user || is_account()
+                };
+                identity.starts_with(&before) && found.is_some_and(|(_, name)| names_user(&name))
             }
         };
         if holds {

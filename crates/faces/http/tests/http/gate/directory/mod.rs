@@ -181,6 +181,33 @@ fn users_of_a_directory_log_in_and_see_what_the_kernel_shows() {
     assert_eq!(owned, [place.site.text("own")]);
 }
 
+/// Many directories find an account by several spellings of its name.
+#[test]
+fn an_account_is_one_user_however_its_name_is_spelled() {
+    let Some(place) = Place::start("spellings of names in a directory") else {
+        return;
+    };
+    let me = |header: &str| {
+        let name = format!("X-Remote-User: {header}");
+        place
+            .gate
+            .proxied("/api/v1/me", &["--header", &name])
+            .json()["user"]
+            .clone()
+    };
+    assert_eq!((me("ann"), me("ANN")), (json!("ann"), json!("ann")));
+    let answer = place.log_in("aNN", "R1ght-ann");
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    assert_eq!(answer["user"], "ann", "{answer}");
+    // Whoever ends all sessions of the account ends this one.
+    let session = answer["session"].as_str().expect("a session");
+    assert_eq!(place.find(session).status, 200);
+    let credentials = place.gate.settings.credentials();
+    assert_eq!(credentials.revoke_all_of("ann").expect("our own"), 1);
+    assert_eq!(place.find(session).status, 401);
+}
+
 #[test]
 fn a_directory_refuses_passwords_and_accounts() {
     let Some(place) = Place::start("refusals of a directory") else {

@@ -136,7 +136,7 @@ impl Directory {
         }
         // A lookup while slapd is away is given up at once.
         let nslcd = format!(
-            "uri {}\nbase dc=example\nthreads 2\nreconnect_sleeptime 0\nreconnect_retrytime 0\n",
+            "uri {}\nbase dc=example\nthreads 2\nignorecase yes\nreconnect_sleeptime 0\nreconnect_retrytime 0\n",
             self.address()
         );
         self.write("etc/nslcd.conf", &nslcd);
