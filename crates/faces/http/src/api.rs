@@ -9,6 +9,7 @@ use axum::extract::{Path, State};
 use axum::http::{HeaderMap, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::time::timeout;
@@ -19,7 +20,7 @@ use trawl_questions::table::{Action, Named, Object, Ready, named};
 use trawl_questions::words::Question;
 
 use crate::download::{self, Format, Wishes, download};
-use crate::limits::{BODY, BODY_BYTES};
+use crate::limits::{BODY, BODY_BYTES, SHORT_BODY_BYTES};
 use crate::metrics::Outcome;
 use crate::openapi::has_format;
 use crate::parameters::arguments;
@@ -202,10 +203,14 @@ fn bad(detail: impl Into<String>) -> Problem {
 /// # Errors
 /// Fails if it is too long, or does not come in time.
 pub async fn whole(body: Body) -> Result<Bytes, Problem> {
-    match timeout(BODY, to_bytes(body, BODY_BYTES)).await {
+    whole_within(body, BODY_BYTES).await
+}
+
+async fn whole_within(body: Body, most_bytes: usize) -> Result<Bytes, Problem> {
+    match timeout(BODY, to_bytes(body, most_bytes)).await {
         Ok(Ok(bytes)) => Ok(bytes),
         Ok(Err(_)) => {
-            let detail = format!("the body must have at most {BODY_BYTES} bytes");
+            let detail = format!("the body must have at most {most_bytes} bytes");
             Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail))
         }
         Err(_) => Err(Problem::new(
@@ -219,7 +224,22 @@ pub async fn whole(body: Body) -> Result<Bytes, Problem> {
 ///
 /// # Errors
 /// Fails if it is something else, too long, or does not come in time.
-pub async fn body<T: serde::de::DeserializeOwned>(request: Request<Body>) -> Result<T, Problem> {
+pub async fn body<T: DeserializeOwned>(request: Request<Body>) -> Result<T, Problem> {
+    body_within(request, BODY_BYTES).await
+}
+
+/// As [`body`], for bodies that strangers send.
+///
+/// # Errors
+/// As [`body`].
+pub async fn short_body<T: DeserializeOwned>(request: Request<Body>) -> Result<T, Problem> {
+    body_within(request, SHORT_BODY_BYTES).await
+}
+
+async fn body_within<T: DeserializeOwned>(
+    request: Request<Body>,
+    most_bytes: usize,
+) -> Result<T, Problem> {
     let media_type = request.headers().get(header::CONTENT_TYPE);
     let media_type = media_type
         .and_then(|value| value.to_str().ok())
@@ -228,7 +248,7 @@ pub async fn body<T: serde::de::DeserializeOwned>(request: Request<Body>) -> Res
         let detail = "the body must be JSON, with Content-Type: application/json";
         return Err(Problem::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail));
     }
-    let bytes = whole(request.into_body()).await?;
+    let bytes = whole_within(request.into_body(), most_bytes).await?;
     serde_json::from_slice(&bytes).map_err(|error| bad(format!("the body is invalid: {error}")))
 }
 

@@ -223,7 +223,7 @@ async fn begin_openid(
     Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let BeginOpenId { hash } = api::body(request).await?;
+    let BeginOpenId { hash } = api::short_body(request).await?;
     let asked = Asked::BeginOpenId { hash };
     match door.keeper.ask(peer.address, asked).await? {
         (Told::Address(address), _) => Ok(api::json(&json!({"address": address}))),
@@ -246,7 +246,7 @@ async fn begin(
     Extension(peer): Extension<Peer>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let begin: Begin = api::body(request).await?;
+    let begin: Begin = api::short_body(request).await?;
     let asked = match (begin.user, begin.password, begin.token, begin.oidc) {
         (Some(user), Some(password), None, None) => Asked::Login { user, password },
         (None, None, Some(token), None) => Asked::Exchange { token },

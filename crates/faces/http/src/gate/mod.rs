@@ -34,7 +34,7 @@
 //! | [`rates`] | how often a user may ask |
 //! | [`amounts`], [`rows`] | how many bytes and rows a user is sent; how rows are counted |
 //! | [`turns`] | how many questions run at a time |
-//! | [`record`] | the record of questions |
+//! | [`record`], [`arguments`] | the record of questions, and what it has of their arguments |
 //! | [`options`] | the words of the keeper |
 //!
 //! Invariants: without a proof nothing is answered but the files of the page and which ways to log in
@@ -43,6 +43,7 @@
 
 pub mod activity;
 pub mod amounts;
+pub mod arguments;
 pub mod call;
 pub mod desk;
 pub mod door;

@@ -25,6 +25,7 @@ use tokio::task::AbortHandle;
 use trawl_questions::table::{Named, named};
 
 use super::amounts::Sent;
+use super::arguments::recorded;
 use super::call::called;
 use super::desk::stream;
 use super::door::Door;
@@ -34,12 +35,10 @@ use super::places::Place;
 use super::rows::Counter;
 use crate::api::{ROWS, SCOPES, WHOLE, whole};
 use crate::download::{COMPLETE, Format, unmeasured};
+use crate::limits::SHORT_BODY_BYTES;
 use crate::metrics::{Outcome, Timed};
 use crate::problem::Problem;
 use crate::tools::FAILED;
-
-/// Most bytes of a question's arguments that are recorded.
-const ARGUMENTS_BYTES: usize = 8 << 10;
 
 /// Headers of a request that its desk is sent: those that say what the body is and what the client
 /// accepts, and those of the Model Context Protocol.
@@ -102,7 +101,7 @@ pub async fn relay_message(
     let proof = door.proof(request.headers(), &peer)?;
     let mut note = Note::new(&door, peer.address);
     let (head, body) = request.into_parts();
-    let body = whole(body).await?;
+    let body = read(&door, &proof, (body, note.address)).await?;
     let call = match called(&body) {
         Ok(call) => call,
         Err(problem) => {
@@ -114,7 +113,7 @@ pub async fn relay_message(
     if let Some(call) = call {
         note.begin(call.question);
         note.is_call = true;
-        note.ended.arguments = cut(call.arguments.as_bytes());
+        note.ended.arguments = recorded("", call.arguments.as_bytes());
     }
     let answered = pass(&door, proof, (head, body), &mut note).await;
     note.answered(answered).await
@@ -139,10 +138,23 @@ async fn ask(
     note: &mut Note,
 ) -> Result<Begun, Problem> {
     let (parts, body) = request.into_parts();
-    let body = whole(body).await?;
-    let query = parts.uri.query().unwrap_or_default();
-    note.ended.arguments = arguments(query, &body);
+    let body = read(door, &proof, (body, note.address)).await?;
     pass(door, proof, (parts, body), note).await
+}
+
+/// Reads the body of a request. A long one is read once it is known who asks, so that the bodies of
+/// strangers take little memory, however many there are.
+async fn read(
+    door: &Door,
+    proof: &Proof,
+    (body, address): (Body, Option<IpAddr>),
+) -> Result<Bytes, Problem> {
+    let most = body.size_hint().upper();
+    if most.is_none_or(|most| most > SHORT_BODY_BYTES as u64) {
+        let proof = proof.clone();
+        door.keeper.ask(address, Asked::Check { proof }).await?;
+    }
+    whole(body).await
 }
 
 /// Passes a request on. All of it is here before its user's process learns of it.
@@ -163,6 +175,9 @@ async fn pass(
     let scopes = who.scopes.clone();
     let uid = who.uid;
     note.ended.who = Some(who);
+    if !note.is_call {
+        note.ended.arguments = recorded(parts.uri.query().unwrap_or_default(), &body);
+    }
     note.open = Some(door.open(uid)?);
     // Until the answer begins. Whoever drops an answer ends a process, and so waits for nobody.
     let _turn = match parts.method {
@@ -200,23 +215,6 @@ async fn pass(
     match sender.send_request(asked).await {
         Ok(response) => Ok((response, line)),
         Err(_) => Err(lost("your process has ended before it answered")),
-    }
-}
-
-/// Returns the arguments of a question as text, cut if they are long.
-fn arguments(query: &str, body: &Bytes) -> String {
-    let between = if query.is_empty() || body.is_empty() {
-        ""
-    } else {
-        " "
-    };
-    cut(&[query.as_bytes(), between.as_bytes(), body].concat())
-}
-
-fn cut(arguments: &[u8]) -> String {
-    match arguments.get(..ARGUMENTS_BYTES) {
-        None => String::from_utf8_lossy(arguments).into_owned(),
-        Some(part) => format!("{}…", String::from_utf8_lossy(part)),
     }
 }
 

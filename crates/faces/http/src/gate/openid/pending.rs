@@ -13,6 +13,8 @@ pub const PATIENCE: Duration = Duration::from_secs(600);
 pub const MOST: usize = 4096;
 /// Most logins of one address; one more ends the oldest of this address, and none of others.
 pub const MOST_OF_ONE: usize = 64;
+/// Most logins through proxies, whose clients have no addresses here; one more ends the oldest of these.
+pub const MOST_OF_PROXIES: usize = MOST / 2;
 
 /// Length of a hash in base64url.
 const HASH_BYTES: usize = 43;
@@ -44,8 +46,9 @@ impl Logins {
         let now = login.begun;
         self.0.retain(|known| !is_over(known, now));
         let network = login.network;
-        let is_same = |known: &Pending| network.is_some() && known.network == network;
-        if self.0.iter().filter(|known| is_same(known)).count() >= MOST_OF_ONE
+        let most = network.map_or(MOST_OF_PROXIES, |_| MOST_OF_ONE);
+        let is_same = |known: &Pending| known.network == network;
+        if self.0.iter().filter(|known| is_same(known)).count() >= most
             && let Some(oldest) = self.0.iter().position(is_same)
         {
             self.0.remove(oldest);
@@ -143,6 +146,16 @@ mod tests {
         assert_eq!(logins.0.len(), 1 + MOST_OF_ONE);
         assert!(logins.take("0", &own, now).is_some());
         assert!(logins.take("1", &own, now).is_none());
+        logins.add(login(0, &own, "192.0.2.1", now));
+        for state in 1000..10_000_usize {
+            let network = None;
+            logins.add(Pending {
+                network,
+                ..login(state, &own, "192.0.2.3", now)
+            });
+        }
+        assert_eq!(logins.0.len(), 1 + MOST_OF_ONE + MOST_OF_PROXIES);
+        assert!(logins.take("0", &own, now).is_some());
         for state in 1000..10_000_usize {
             let network = format!("10.0.{}.{}", state / 256, state % 256);
             logins.add(login(state, &own, &network, now));
