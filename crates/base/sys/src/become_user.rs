@@ -97,9 +97,11 @@ impl User {
     }
 }
 
-/// Becomes the user for which [`crate::command::spawn_untraced`] started this program, which must not
-/// have started a thread yet, and forbids that user's other processes to trace it, for good. It gains
-/// no rights by programs that it starts.
+/// Becomes the user for which [`crate::command::spawn_untraced`] started this program, with all threads,
+/// and forbids that user's other processes to trace it, for good. It gains no rights by programs that
+/// it starts.
+///
+/// Source: <https://man7.org/linux/man-pages/man7/nptl.7.html>, "Credentials"
 ///
 /// # Errors
 /// Fails if a call fails, and if the superuser has started this program without a user.
@@ -110,19 +112,31 @@ pub fn become_untraced() -> io::Result<()> {
     };
     forbid()?;
     if effective_uid() == 0 {
-        // Ids belong to threads.
-        if std::fs::read_dir("/proc/self/task")?.count() != 1 {
-            return Err(io::Error::other("other threads would keep their user"));
-        }
         let words = std::env::var(VARIABLE).ok();
         let user = words.and_then(|words| User::from_words(&words));
         let user = user.filter(|user| user.uid != 0);
         let no_user = || io::Error::new(io::ErrorKind::PermissionDenied, "no user to become");
-        become_user(&user.ok_or_else(no_user)?).map_err(io::Error::other)?;
+        become_user_everywhere(&user.ok_or_else(no_user)?)?;
         // The change of the user id has set it to fs.suid_dumpable.
         forbid()?;
     }
     Ok(rustix::thread::set_no_new_privs(true)?)
+}
+
+/// Changes the ids of all threads. The kernel drops the capabilities of a thread whose user id changes
+/// from that of the superuser.
+fn become_user_everywhere(user: &User) -> io::Result<()> {
+    let (uid, gid, groups) = (user.uid, user.gid, &user.groups);
+    // SAFETY: `groups` points to that many groups; the other calls take numbers.
+    let is_changed = unsafe {
+        libc::setgroups(groups.len(), groups.as_ptr()) == 0
+            && libc::setresgid(gid, gid, gid) == 0
+            && libc::setresuid(uid, uid, uid) == 0
+    };
+    match is_changed {
+        true => Ok(()),
+        false => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Runs `work` as this user, without any capability, and returns its result. The calling thread
