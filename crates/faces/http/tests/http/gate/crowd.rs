@@ -56,3 +56,39 @@ fn the_service_raises_its_limit_on_descriptors_and_keeps_the_connections_of_prox
     std::thread::sleep(BETWEEN);
     ask_all();
 }
+
+/// Otherwise the bodies of strangers could fill the memory.
+#[test]
+fn long_bodies_of_strangers_are_refused_before_they_have_come() {
+    if cannot("long bodies of strangers") {
+        return;
+    }
+    let stand_in = StandIn::new("http-gate-bodies", "exit 1");
+    let settings = Settings::with(&stand_in);
+    let _gate = settings.start();
+    let begin = |path: &str, sent: usize| {
+        let stream = UnixStream::connect(settings.join("proxy")).expect("it listens");
+        stream.set_read_timeout(Some(LONG)).expect("a socket");
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer wrong\r\n\
+             Content-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+        );
+        let mut connection = BufReader::new(stream);
+        let part = " ".repeat(sent);
+        let written = connection.get_mut().write_all((head + &part).as_bytes());
+        written.expect("it listens");
+        connection
+    };
+    let begun = [
+        (begin("/api/v1/find", 0), "401"),
+        (begin("/mcp", 0), "401"),
+        // A login needs no proof, and no long body.
+        (begin("/api/v1/session", 9000), "413"),
+        (begin("/api/v1/login", 9000), "413"),
+    ];
+    for (mut connection, status) in begun {
+        let mut first = String::new();
+        connection.read_line(&mut first).expect("an answer");
+        assert_eq!(first.split(' ').nth(1), Some(status), "{first}");
+    }
+}
