@@ -342,6 +342,16 @@ impl Request {
         rest = rest.strip_prefix(&root.prefix[..]).unwrap_or(rest);
         rest.strip_prefix(b"/").unwrap_or(rest)
     }
+
+    /// Returns whether a record of this root can have this path: that of the root, or of something below
+    /// it. Whoever takes records from an executor that may lie asks this, because programs are given the
+    /// paths.
+    pub fn can_have(&self, root: &Root, path: &[u8]) -> bool {
+        let below = self.unspell(root, path);
+        let mut parts = below.split(|byte| *byte == b'/');
+        let is_below = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+        (below.is_empty() || parts.all(is_below)) && self.spell(root, below) == path
+    }
 }
 
 /// Parses a list of directories in the form of the search call: separated by `:`; a `\` quotes the
@@ -414,6 +424,47 @@ mod tests {
         assert!(parse_roots(b"a\\").is_err() && parse_roots(b"a\0b").is_err());
     }
 
+    #[test]
+    fn paths_outside_the_root_are_no_paths_of_records() {
+        let pattern = Pattern::new(b"*", Language::default()).unwrap();
+        let of = |root_form, root: &[u8], path: &[u8]| {
+            let options = Options {
+                root_form,
+                ..Options::default()
+            };
+            let request = Request::new(&pattern, &[root], options).unwrap();
+            request.can_have(&request.roots()[0], path)
+        };
+        let below: [&[u8]; 3] = [b"x", b"x/y", b"..x/.y"];
+        let outside: [&[u8]; 8] = [
+            b"",
+            b"..",
+            b"../x",
+            b"x/../..",
+            b"x//y",
+            b"x/./y",
+            b"x/",
+            b"/etc/passwd",
+        ];
+        for path in below {
+            assert!(of(RootForm::Omitted, b"srv", path));
+            assert!(of(RootForm::Included, b"srv", &[b"srv/", path].concat()));
+            assert!(of(RootForm::Included, b"/", &[b"/", path].concat()));
+        }
+        assert!(of(RootForm::Omitted, b"srv", b"."));
+        assert!(of(RootForm::Included, b"srv", b"srv"));
+        assert!(of(RootForm::Included, b"../..", b"../../x"));
+        for path in outside {
+            let shown = path.escape_ascii();
+            assert!(!of(RootForm::Omitted, b"srv", path), "{shown}");
+            assert!(!of(RootForm::Included, b"srv", path), "{shown}");
+            let within = [b"srv/", path].concat();
+            assert!(!of(RootForm::Included, b"srv", &within), "{shown}");
+        }
+        assert!(!of(RootForm::Included, b"srv", b"srvx"));
+        assert!(!of(RootForm::Included, b"srv", b"other/x"));
+    }
+
     proptest! {
         #[test]
         fn any_list_can_be_written(roots in proptest::collection::vec("[a:\\\\ |/]{1,5}", 1..5)) {
@@ -433,6 +484,7 @@ mod tests {
             let root = &request.roots()[0];
             let path = request.spell(root, below.as_bytes());
             prop_assert_eq!(request.unspell(root, &path), below.as_bytes());
+            prop_assert!(request.can_have(root, &path));
         }
     }
 }

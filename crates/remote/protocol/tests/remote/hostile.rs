@@ -120,6 +120,55 @@ fn a_client_survives_any_bytes() {
     }
 }
 
+/// Commands are given the paths of records: those of a server must lie below what was searched.
+#[test]
+fn a_server_names_nothing_outside_of_what_was_searched() {
+    let cases: [(&[u8], bool); 9] = [
+        (b"name", true),
+        (b"a/name", true),
+        (b"../.bashrc", false),
+        (b"a/../../.bashrc", false),
+        (b"..", false),
+        (b"/etc/passwd", false),
+        (b"./name", false),
+        (b"a//name", false),
+        (b"", false),
+    ];
+    for (path, is_right) in cases {
+        let (mut block, record) = (
+            Vec::new(),
+            RecordRef {
+                root: 0,
+                path,
+                outcome: Outcome::Match(None),
+            },
+        );
+        encode(&record, &mut block);
+        let end = Message::End(End {
+            records: 1,
+            ending: trawl_remote::wire::Ending::Whole,
+        });
+        let block = Message::Block(Records(block)).encode(1);
+        let answer = [hello().encode(0), block, end.encode(1)].concat();
+        let scratch = trawl_testkit::Scratch::new("remote-outside");
+        let address = listen(scratch.join("outside"), move |_, mut client| {
+            let _ = io::Read::read(&mut client, &mut [0; 4096]);
+            let _ = io::Write::write_all(&mut client, &answer);
+            // Waits until the client has closed.
+            let _ = io::Read::read(&mut client, &mut [0; 1]);
+        });
+        let answered = packed(&Remote::new(address), request("*", 0, &[b"/srv"]));
+        let shown = path.escape_ascii();
+        match answered {
+            Ok(_) => assert!(is_right, "{shown}"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!is_right && text.contains("path"), "{shown}: {text}");
+            }
+        }
+    }
+}
+
 /// Returns a client of a server that answers its first request with this message again and again,
 /// and the number of bytes that the server could send before the client closed the connection.
 fn endless(

@@ -168,8 +168,11 @@ impl RemoteStream {
         let (mut rest, mut last) = (packed, None);
         while !rest.is_empty() {
             let (record, length) = decode(rest).map_err(|_| BadFrame::Field("record"))?;
-            if self.request.root(record.root).is_none() {
-                return Err(BadFrame::Field("record's root"));
+            let root = self.request.root(record.root);
+            let root = root.ok_or(BadFrame::Field("record's root"))?;
+            // Programs are given the paths, and act on them here.
+            if !self.request.can_have(root, record.path) {
+                return Err(BadFrame::Field("record's path"));
             }
             self.records += 1;
             last = Some(record);
@@ -192,6 +195,9 @@ impl RemoteStream {
         let mut taken = 0;
         for item in items {
             let root = self.request.root(item.root).ok_or(bad)?;
+            if !self.request.can_have(root, &item.path) {
+                return Err(bad);
+            }
             let size = item.content.len();
             taken += size + item.path.len();
             let (version, start) = Version::decode(&item.content)?;
