@@ -56,7 +56,9 @@ const PROBE: DirId = DirId(u64::MAX);
 /// A directory that has been entered and is not yet done.
 struct Node {
     parent: Option<DirId>,
-    path: Vec<u8>,
+    /// Its name, or the whole path if the parent was not entered: paths of all directories of a deep
+    /// chain would take memory that grows with the square of its depth.
+    name: Vec<u8>,
     /// *r* on this directory, whether or not it is implied.
     read: PredicateId,
     /// The guard up to and including *x* on this directory.
@@ -167,7 +169,7 @@ impl Placer {
         }
         let node = Node {
             parent,
-            path: path.to_vec(),
+            name: self.name_of(parent, path),
             read,
             prefix,
             listing,
@@ -191,8 +193,24 @@ impl Placer {
         if let Some(node) = self.nodes.remove(&dir)
             && node.open_rows >= self.barrier_rows
         {
-            self.large.push(node.path);
+            let path = self.path_of(&node);
+            self.large.push(path);
         }
+    }
+
+    fn name_of(&self, parent: Option<DirId>, path: &[u8]) -> Vec<u8> {
+        let is_below = parent.is_some_and(|parent| self.nodes.contains_key(&parent));
+        let name = path.rsplit(|byte| *byte == b'/').next();
+        name.filter(|_| is_below).unwrap_or(path).to_vec()
+    }
+
+    /// Returns the path of a directory whose ancestors are not yet done.
+    fn path_of(&self, node: &Node) -> Vec<u8> {
+        let next = |node: &&Node| self.nodes.get(&node.parent?);
+        let chain = std::iter::successors(Some(node), next);
+        let mut names: Vec<&[u8]> = chain.map(|node| &node.name[..]).collect();
+        names.reverse();
+        names.join(&b'/')
     }
 
     /// Returns the guard of the rows of `dir`. An unknown directory gets the
@@ -618,6 +636,39 @@ mod tests {
                 prop_assert!(tree.open_rows(at) >= 10, "{:?}", at);
             }
         }
+    }
+
+    #[test]
+    fn the_path_of_a_deep_directory_is_put_together_from_names() {
+        let access = |mode| DirAccess {
+            mode,
+            uid: Uid(5),
+            gid: Gid(5),
+            acl: None,
+        };
+        let mut placer = Placer::new(b"", &[]);
+        placer.enter(DirId(0), None, b"", &access(0o755));
+        let mut path = Vec::new();
+        for at in 1..2000 {
+            path.extend(b"/");
+            path.extend(format!("{at:0>255}").bytes());
+            let mode = if at % 2 == 0 { 0o755 } else { 0o711 };
+            placer.enter(DirId(at), Some(DirId(at - 1)), &path, &access(mode));
+        }
+        // 2,000 paths would take 500 MB.
+        let kept: usize = placer.nodes.values().map(|node| node.name.len()).sum();
+        assert!(kept < 1 << 20, "{kept}");
+        assert_eq!(placer.path_of(&placer.nodes[&DirId(1999)]), path);
+        placer.enter(
+            DirId(5000),
+            Some(DirId(4000)),
+            b"/of/an/unknown",
+            &access(0o755),
+        );
+        assert_eq!(
+            placer.path_of(&placer.nodes[&DirId(5000)]),
+            b"/of/an/unknown"
+        );
     }
 
     #[test]

@@ -69,6 +69,8 @@ pub(crate) struct Setting<'w> {
     pub(crate) manner: Manner,
     /// All words.
     pub(crate) words: &'w [OsString],
+    /// Whether the command line is answered for another machine.
+    pub(crate) answers: bool,
 }
 
 /// A row of the table.

@@ -273,12 +273,14 @@ fn dispatch(arguments: Arguments, words: &[OsString]) -> Result<Exit, Failure> {
         manner,
         profile,
         command,
+        answers,
         ..
     } = arguments;
     let setting = Setting {
         index,
         manner,
         words,
+        answers,
     };
     let profile = profile.filter(|_| !command.is_handed_over());
     if profile.is_some() || words.iter().any(|word| word == "--arrow") {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_model::mapped::mapping;
-use trawl_open::search::{AskedSource, Choice};
+use trawl_open::search::{AskedSource, Choice, Deferred};
 use trawl_sets::expand::Expander;
 use trawl_sets::{Opener, SetName};
 use trawl_web::{Client, Limits, Pages, Web};
@@ -30,6 +30,11 @@ pub(crate) fn sources(
         index: setting.index.clone(),
         wait: manner.when().wait.deadline(),
     };
+    if setting.answers {
+        // However a name is spelled, nothing is run, and no other machine is asked, for a client.
+        let executor = Deferred::new(choice, |executor| executor);
+        return (Expander::new(Arc::new(executor)), vec![local]);
+    }
     let (mut expander, mut openers) = trawl_fetch::sources::sources(choice, local);
     if let Some(more) = beside::more() {
         let queries = (more.queries)(setting.index.clone());

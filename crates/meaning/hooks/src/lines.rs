@@ -9,7 +9,8 @@
 //! ```
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::de::{DeserializeSeed, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use crate::found::{Fault, Findings, Value, prefix};
 
@@ -27,23 +28,64 @@ struct Line {
 }
 
 /// A value of an attribute.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Given {
-    Integer(i64),
-    Real(f64),
-    Text(String),
-    List(Vec<Given>),
+struct Given(Value);
+
+impl<'de> Deserialize<'de> for Given {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Given, D::Error> {
+        from.deserialize_any(Reader { depth: 0 }).map(Given)
+    }
 }
 
-impl From<Given> for Value {
-    fn from(given: Given) -> Value {
-        match given {
-            Given::Integer(number) => Value::Integer(number),
-            Given::Real(number) => Value::Real(number),
-            Given::Text(text) => Value::Text(text),
-            Given::List(values) => Value::List(values.into_iter().map(Value::from).collect()),
+/// Values of a list that are kept. Of a longer list, whose end is left out anyway, the rest is only
+/// read: a list of a few bytes for each value takes ten times as much memory.
+const KEPT_MAX: usize = 64 << 10;
+
+/// Reads a value; a list in a list is read and has no values.
+struct Reader {
+    depth: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Value, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("a number, a text or a list of these")
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Integer(number))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Value, E> {
+        Ok(i64::try_from(number).map_or(Value::Real(number as f64), Value::Integer))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Value, E> {
+        Ok(Value::Real(number))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut values: A) -> Result<Value, A::Error> {
+        let mut kept = Vec::new();
+        while self.depth == 0
+            && kept.len() < KEPT_MAX
+            && let Some(value) = values.next_element_seed(Reader { depth: 1 })?
+        {
+            kept.push(value);
         }
+        while values.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Value::List(kept))
     }
 }
 
@@ -111,7 +153,7 @@ fn read_line(line: &[u8], findings: &mut Findings) -> Result<(), String> {
 
 fn attribute(value: Option<Given>, time: Option<String>) -> Result<Value, String> {
     match (value, time) {
-        (Some(value), None) => Ok(value.into()),
+        (Some(Given(value)), None) => Ok(value),
         (None, Some(time)) => {
             let time: Timestamp = time
                 .parse()
@@ -161,6 +203,29 @@ mod tests {
         assert_eq!(found.text, "words\n");
         assert_eq!(found.relations[0].target, "raw/m31.fits");
         assert_eq!(found.problems[0].fault, Fault::Damaged);
+    }
+
+    #[test]
+    fn a_long_list_takes_little_memory() {
+        let list = vec!["0"; 4 << 20].join(",");
+        let line = format!(r#"{{"attribute": "a", "value": [{list}]}}"#);
+        let read: Line = serde_json::from_str(&line).unwrap();
+        let Some(Given(Value::List(values))) = read.value else {
+            panic!("a list");
+        };
+        assert_eq!(values.len(), KEPT_MAX);
+        let found = found(line.as_bytes());
+        assert_eq!(found.problems[0].fault, Fault::Limit);
+        let nested = r#"{"attribute": "a", "value": [[1, 2], [[3]], 4, 18446744073709551615]}"#;
+        let read: Line = serde_json::from_str(nested).unwrap();
+        let list = |values: &[Value]| Value::List(values.to_vec());
+        let expected = [
+            list(&[]),
+            list(&[]),
+            Value::Integer(4),
+            Value::Real(u64::MAX as f64),
+        ];
+        assert_eq!(read.value.unwrap().0, list(&expected));
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! Workers: processes of the program `trawl-hook` that run built-in hooks, and a pool of them.
 //!
 //! A worker serves many files, one after the other. Whatever goes wrong with one, the worker is
-//! killed, the problem belongs to the file at hand, and the next file gets another worker.
+//! killed, the problem belongs to the file at hand, and the next file gets another worker. All its
+//! files have the same owner, group and mode: one that a file has taken over could remember others.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -36,11 +38,32 @@ const WHY_BYTES_MAX: usize = 256;
 struct Worker {
     child: Child,
     socket: UnixStream,
-    memory_bytes: u64,
+    serves: Serves,
     served: u32,
 }
 
-/// Idle workers.
+/// What the files of a worker have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Serves {
+    memory_bytes: u64,
+    owner: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Serves {
+    fn of(file: &File, memory_bytes: u64) -> io::Result<Serves> {
+        let file = file.metadata()?;
+        Ok(Serves {
+            memory_bytes,
+            owner: file.uid(),
+            group: file.gid(),
+            mode: file.mode(),
+        })
+    }
+}
+
+/// Idle workers, the one that served last behind the others.
 #[derive(Debug, Default)]
 pub(crate) struct Pool(Mutex<Vec<Worker>>);
 
@@ -56,12 +79,13 @@ impl Pool {
         request: &Request,
         cancel: &AtomicBool,
     ) -> Result<Extracted, Failed> {
-        let memory = request.limits.memory_bytes;
-        let idle = self.take(memory);
+        let serves = Serves::of(file, request.limits.memory_bytes)
+            .map_err(|error| (Fault::Unavailable, cause(&error)))?;
+        let idle = self.take(serves);
         let mut worker = match idle {
             Some(worker) => worker,
             None => {
-                Worker::start(program, memory, cancel).map_err(|why| (Fault::Unavailable, why))?
+                Worker::start(program, serves, cancel).map_err(|why| (Fault::Unavailable, why))?
             }
         };
         let until = Until::new(request.limits.wall(), cancel);
@@ -76,24 +100,26 @@ impl Pool {
         }
     }
 
-    fn take(&self, memory_bytes: u64) -> Option<Worker> {
+    fn take(&self, serves: Serves) -> Option<Worker> {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let at = idle
-            .iter()
-            .rposition(|one| one.memory_bytes == memory_bytes)?;
-        Some(idle.swap_remove(at))
+        let at = idle.iter().rposition(|one| one.serves == serves)?;
+        Some(idle.remove(at))
     }
 
     fn put(&self, worker: Worker) {
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if worker.served < FILES_PER_WORKER && idle.len() < IDLE_MAX {
-            idle.push(worker);
+        if worker.served >= FILES_PER_WORKER {
+            return;
         }
+        if idle.len() >= IDLE_MAX {
+            idle.remove(0);
+        }
+        idle.push(worker);
     }
 }
 
 impl Worker {
-    fn start(program: &Path, memory_bytes: u64, cancel: &AtomicBool) -> Result<Worker, String> {
+    fn start(program: &Path, serves: Serves, cancel: &AtomicBool) -> Result<Worker, String> {
         let failed =
             |error: &io::Error| format!("cannot run {}: {}", program.display(), cause(error));
         let (ours, theirs) = UnixStream::pair().map_err(|error| failed(&error))?;
@@ -101,7 +127,7 @@ impl Worker {
         keep_only_standard_streams(&mut command);
         let child = command
             .env_clear()
-            .env(MEMORY, memory_bytes.to_string())
+            .env(MEMORY, serves.memory_bytes.to_string())
             .current_dir("/")
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::null())
@@ -111,7 +137,7 @@ impl Worker {
         let mut worker = Worker {
             child,
             socket: ours,
-            memory_bytes,
+            serves,
             served: 0,
         };
         match worker.greeting(Until::new(START, cancel)) {
@@ -201,5 +227,53 @@ impl Drop for Worker {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn serves(owner: u32) -> Serves {
+        Serves {
+            memory_bytes: 1 << 20,
+            owner,
+            group: 7,
+            mode: 0o100_600,
+        }
+    }
+
+    fn worker(owner: u32) -> Worker {
+        let (socket, theirs) = UnixStream::pair().unwrap();
+        let mut command = Command::new("cat");
+        let child = command.stdin(OwnedFd::from(theirs)).spawn().unwrap();
+        Worker {
+            child,
+            socket,
+            serves: serves(owner),
+            served: 0,
+        }
+    }
+
+    /// A worker that a file has taken over could put what it has read of one user's files into what it
+    /// answers about another's.
+    #[test]
+    fn a_worker_serves_files_of_one_owner_only() {
+        let pool = Pool::default();
+        pool.put(worker(1));
+        assert!(pool.take(serves(2)).is_none());
+        let others = Serves {
+            mode: 0o100_644,
+            ..serves(1)
+        };
+        assert!(pool.take(others).is_none());
+        assert!(pool.take(serves(1)).is_some());
+        assert!(pool.take(serves(1)).is_none());
+        // The one that served last is kept.
+        for owner in 0..=IDLE_MAX as u32 {
+            pool.put(worker(owner));
+        }
+        assert!(pool.take(serves(0)).is_none());
+        assert!(pool.take(serves(IDLE_MAX as u32)).is_some());
     }
 }

@@ -149,6 +149,15 @@ impl Destination {
         let (from, to) = (from.map_err(failed)?, to.map_err(failed)?);
         let renamed = rename(&above, &from, &above, &to, existing);
         renamed.map_err(|error| failed(error.into()))?;
+        if self.replaces && !self.part.join(ABOUT).is_file() {
+            // Somebody has put something else there while the export was made.
+            let back = rename(&above, &from, &above, &to, existing);
+            back.map_err(|error| failed(error.into()))?;
+            return Err(ExportError::Usage(format!(
+                "{} is no export any more, and is left alone",
+                self.dir.display()
+            )));
+        }
         above.sync_all().map_err(failed)
         // An earlier export now has the other name and is removed on drop.
     }
@@ -169,4 +178,36 @@ fn make_dir(dir: &Path) -> Result<(), ExportError> {
 fn sync_dir(dir: &Path) -> Result<(), ExportError> {
     let synced = File::open(dir).and_then(|dir| dir.sync_all());
     synced.map_err(|source| ExportError::file("sync", dir, source))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn export(dir: &Path) {
+        std::fs::create_dir(dir).unwrap();
+        std::fs::write(dir.join(ABOUT), "{}").unwrap();
+    }
+
+    #[test]
+    fn force_replaces_an_export_and_nothing_else() {
+        let scratch = trawl_testkit::Scratch::new("export-destination");
+        let (dir, away) = (scratch.join("out"), scratch.join("away"));
+        export(&dir);
+        let made = Destination::make(&dir, true).unwrap();
+        std::fs::write(made.part().join(ABOUT), "new").unwrap();
+        made.publish().unwrap();
+        assert_eq!(std::fs::read(dir.join(ABOUT)).unwrap(), b"new");
+        // While the next one is made, somebody moves it away and puts something else there.
+        let made = Destination::make(&dir, true).unwrap();
+        std::fs::write(made.part().join(ABOUT), "newer").unwrap();
+        std::fs::rename(&dir, &away).unwrap();
+        std::fs::create_dir(&dir).unwrap();
+        std::fs::write(dir.join("precious"), "x").unwrap();
+        let why = made.publish().unwrap_err().to_string();
+        assert!(why.contains("is left alone"), "{why}");
+        assert!(dir.join("precious").exists() && !dir.join(ABOUT).exists());
+        let names = std::fs::read_dir(scratch.path()).unwrap();
+        assert_eq!(names.count(), 2, "nothing else is left");
+    }
 }

@@ -514,6 +514,48 @@ fn check_answers(site: &Site) {
     }
 }
 
+/// When a directory above the root is opened, the source's directory moves to where more users may
+/// pass, and the packs with it: before they are made again, they must not be readable by more.
+#[test]
+fn packs_stay_closed_when_a_directory_above_the_root_is_opened() {
+    if let Some(skip) = without_root("a closed directory above the root") {
+        return skip.say();
+    }
+    let site = Site::empty("grep-text-above");
+    let outer = site.tree().join("outer");
+    let (root, secret) = (outer.join("root"), outer.join("root/secret"));
+    std::fs::create_dir_all(&secret).unwrap();
+    std::fs::write(secret.join("file"), "hidden\n").unwrap();
+    for (dir, mode) in [(&outer, 0o700), (&root, 0o755), (&secret, 0o700)] {
+        std::fs::set_permissions(dir, Permissions::from_mode(mode)).unwrap();
+    }
+    std::thread::sleep(SETTLED);
+    let line = format!("index --quiet --text {}", root.display());
+    site.run(&line).expect_code(0);
+    let before = packs(&site);
+    assert_eq!(before.len(), 1);
+    let who = Identity::user(USERS[0]);
+    assert!(!reads(&who, &before[0]));
+    std::fs::set_permissions(&outer, Permissions::from_mode(0o755)).unwrap();
+    // A scan moves the source's directory; the text index is not brought up to date.
+    let kept = before[0].with_extension("kept");
+    std::fs::copy(&before[0], &kept).unwrap();
+    site.run(&line).expect_code(0);
+    let all = files_below(&site.index_dir());
+    let kept = all
+        .iter()
+        .find(|path| path.extension().is_some_and(|ending| ending == "kept"));
+    let kept = kept.expect("what is not a pack stays where it was");
+    assert!(
+        !kept.starts_with(before[0].parent().unwrap()),
+        "it was moved"
+    );
+    assert!(!reads(&who, kept), "{}", kept.display());
+    for pack in packs(&site) {
+        assert!(!reads(&who, &pack), "{}", pack.display());
+    }
+}
+
 #[test]
 fn n_grams_are_guarded_like_the_contents() {
     if let Some(skip) = without_root("other users' files") {

@@ -237,7 +237,14 @@ fn nothing_is_run_or_written_or_read_elsewhere_for_a_client() {
     let address = format!("command:touch {mark_text}");
     let named = format!("t={mark_text}");
     let touch = format!("/%touch {mark_text}%");
+    // What braces make is a name, too: here, that of a server, which must not be asked.
+    let socket = served.site.scratch.join("elsewhere");
+    let elsewhere = UnixListener::bind(&socket).expect("room");
+    elsewhere.set_nonblocking(true).expect("our own");
+    let braces = format!("unix{{:,x}}//{}:/p", socket.display());
     let lines: &[&[&str]] = &[
+        &["grep", "x", &braces],
+        &["set", &braces],
         &["find", &tree, "-fprint", &mark_text],
         &["find", &tree, "-fls", &mark_text],
         &["find", &tree, "-delete"],
@@ -298,6 +305,18 @@ fn nothing_is_run_or_written_or_read_elsewhere_for_a_client() {
         assert!(!mark.exists(), "{words:?}: {said}");
     }
     assert!(Path::new(&tree).join("open/deep").exists());
+    let is_asked = || elsewhere.accept().is_ok();
+    assert!(!is_asked(), "for a client");
+    // Here, it is asked.
+    std::thread::scope(|scope| {
+        let asks = scope.spawn(|| served.run(&Identity::Ourselves, &["set"], &[&braces]));
+        let mut was_asked = false;
+        while !asks.is_finished() {
+            was_asked |= is_asked();
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert!(was_asked, "{}", asks.join().expect("no panic"));
+    });
     // The program says so before it asks.
     for words in [
         &["run", "true"][..],

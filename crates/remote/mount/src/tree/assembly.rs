@@ -6,13 +6,16 @@
 //! this answer names and that lie on the top's file system, since others are not entered.
 //!
 //! Invariants: bytes are untrusted: records out of that order, or of directories that no listing
-//! names, end the answer with an error.
+//! names, or of a directory without end, end the answer with an error.
 
 use trawl_call::{Outcome, RecordRef, Source};
 use trawl_model::relative_path::{join, split};
 use trawl_sys::Errno;
 
 use super::listing::{Entry, is_directory};
+
+/// Maximum number of bytes of a directory's entries.
+const LISTING_MAX_BYTES: usize = 512 << 20;
 
 /// A finished directory: its path below the top, and its entries.
 pub(super) type Done = (Vec<u8>, Result<Vec<Entry>, Errno>);
@@ -31,6 +34,7 @@ struct Due {
 struct Group {
     dir: Vec<u8>,
     entries: Vec<Entry>,
+    bytes: usize,
     trouble: Option<Errno>,
     /// Whether it was not entered.
     is_left_out: bool,
@@ -42,6 +46,8 @@ pub(super) struct Assembly {
     /// The directories whose turn will come, the next one last.
     due: Vec<Due>,
     open: Option<Group>,
+    /// Maximum number of bytes of a directory's entries.
+    most_bytes: usize,
 }
 
 /// Returns whether the bytes can be the name of an entry.
@@ -60,6 +66,7 @@ impl Assembly {
             device,
             due: vec![top],
             open: None,
+            most_bytes: LISTING_MAX_BYTES,
         }
     }
 
@@ -110,10 +117,15 @@ impl Assembly {
         if !is_name(name) {
             return Err(Nonsense);
         }
+        let most_bytes = self.most_bytes;
         let group = self.enter(dir, done)?;
+        group.bytes += size_of::<Entry>() + name.len();
         let name = name.into();
         group.entries.push(Entry { name, found });
-        Ok(())
+        match group.bytes <= most_bytes {
+            true => Ok(()),
+            false => Err(Nonsense),
+        }
     }
 
     /// Finishes the directories before `dir`, and returns its group.
@@ -133,6 +145,7 @@ impl Assembly {
         Ok(self.open.get_or_insert_with(|| Group {
             dir: dir.to_vec(),
             entries: Vec::new(),
+            bytes: 0,
             trouble: None,
             is_left_out: false,
         }))
@@ -212,6 +225,26 @@ mod tests {
             }
         };
         Ok(done.into_iter().map(text).collect())
+    }
+
+    #[test]
+    fn a_directory_without_end_fills_no_memory() {
+        let (mut assembly, mut done) = (Assembly::new(1), Vec::new());
+        assembly.most_bytes = 1 << 20;
+        let mut take = |path: String| {
+            let record = RecordRef {
+                root: 0,
+                path: path.as_bytes(),
+                outcome: attributes(0o100_644, 1),
+            };
+            assembly.take(&record, &mut done)
+        };
+        let taken = (0..1 << 20).take_while(|at| take(format!("{at:08}")).is_ok());
+        let taken = taken.count();
+        assert!(
+            taken > 1000 && taken * size_of::<Entry>() < 1 << 20,
+            "{taken}"
+        );
     }
 
     #[test]

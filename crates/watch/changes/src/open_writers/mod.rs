@@ -22,6 +22,8 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
+use rustix::io::Errno;
 use trawl_model::change::{FileSystemId, ObjectKey};
 use trawl_model::time::Timestamp;
 use trawl_sys::device::DeviceNumber;
@@ -307,12 +309,16 @@ impl<'s> FoundWriters<'s> {
     /// Records the file that a link in `/proc` leads to, if it is on a searched file system;
     /// returns its device and inode number.
     fn file(&mut self, link: &Path, process: u32, how: OpenHow) -> io::Result<(u64, u64)> {
-        let found = fs::metadata(link)?;
-        let shown = (found.dev(), found.ino());
-        let searched = self.searched.iter().find(|one| one.device == found.dev());
-        let Some(searched) = searched.filter(|_| found.is_file()) else {
+        let shown = shown(link)?;
+        let searched = self.searched.iter().find(|one| one.device == shown.0);
+        let Some(searched) = searched else {
             return Ok(shown);
         };
+        let found = fs::metadata(link)?;
+        let shown = (found.dev(), found.ino());
+        if shown.0 != searched.device || !found.is_file() {
+            return Ok(shown);
+        }
         let name = CString::new(link.as_os_str().as_encoded_bytes()).unwrap_or_default();
         let Ok(handle) = handle::of_path_followed(&name, Use::Compare) else {
             return Ok(shown);
@@ -326,6 +332,22 @@ impl<'s> FoundWriters<'s> {
         });
         Ok(shown)
     }
+}
+
+/// Returns the device and inode number of the file that a link in `/proc` leads to, as they are known
+/// here: a server, or a program behind a file system of its own (FUSE), may not answer. The inode number
+/// is 0 where this process may not see it.
+///
+/// Source: `AT_STATX_DONT_SYNC`, <https://man7.org/linux/man-pages/man2/statx.2.html>; who asks for
+/// nothing is told the device by any file system (`fuse_getattr` in the kernel's `fs/fuse/dir.c`).
+fn shown(link: &Path) -> io::Result<(u64, u64)> {
+    let ask = |wanted| statx(CWD, link, AtFlags::STATX_DONT_SYNC, wanted);
+    let (found, is_seen) = match ask(StatxFlags::INO) {
+        Err(Errno::ACCESS) => (ask(StatxFlags::empty())?, false),
+        found => (found?, true),
+    };
+    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    Ok((device, if is_seen { found.stx_ino } else { 0 }))
 }
 
 impl OpenForWriting {

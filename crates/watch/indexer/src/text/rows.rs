@@ -21,7 +21,9 @@ use crate::options::Control;
 
 /// A directory whose subtree is being fed.
 struct Level {
-    path: Vec<u8>,
+    /// Length of its path, with which the path of the current directory begins: paths of their own would
+    /// take memory that grows with the square of the depth.
+    path_bytes: usize,
     id: DirId,
     /// Permissions of the directories in it, by name.
     below: HashMap<Vec<u8>, DirAccess>,
@@ -30,6 +32,8 @@ struct Level {
 /// The directories from the root to the current one.
 struct Levels {
     all: Vec<Level>,
+    /// Path of the current directory.
+    path: Vec<u8>,
     root: DirAccess,
     next: u64,
 }
@@ -50,6 +54,7 @@ pub(super) fn feed<S: Sink<Error = IndexError>>(
     };
     let mut levels = Levels {
         all: Vec::new(),
+        path: Vec::new(),
         root: access_of(&start.own_row()),
         next: 0,
     };
@@ -95,10 +100,16 @@ impl Levels {
         mut batch: DirBatch,
         sink: &mut S,
     ) -> trawl_format::Result<()> {
-        let around = |level: &Level| path::is_within(&batch.path, &level.path);
-        let depth = self.all.iter().take_while(|level| around(level)).count();
+        // The current directory of before, and this one, have as much in common.
+        let same = (self.path.iter().zip(&batch.path)).take_while(|(before, now)| before == now);
+        let same = same.count();
+        let is_around = |level: &&Level| {
+            let next = batch.path.get(level.path_bytes);
+            level.path_bytes <= same && matches!(next, None | Some(b'/'))
+        };
+        let depth = self.all.iter().take_while(is_around).count();
         self.leave(depth, sink)?;
-        let is_more = (self.all.last()).is_some_and(|level| level.path == batch.path);
+        let is_more = (self.all.last()).is_some_and(|level| level.path_bytes == batch.path.len());
         if is_more {
             batch.fragment = 1;
             batch.dir = self.all.last().map_or(DirId(0), |level| level.id);
@@ -107,8 +118,9 @@ impl Levels {
             self.next += 1;
             batch.parent = self.all.last().map(|level| level.id);
             batch.access = self.access(&batch.path);
+            self.path.clone_from(&batch.path);
             self.all.push(Level {
-                path: batch.path.clone(),
+                path_bytes: batch.path.len(),
                 id: batch.dir,
                 below: HashMap::new(),
             });
@@ -123,7 +135,8 @@ impl Levels {
             return self.root.clone();
         };
         let name = path::split(dir).map_or(dir, |(_, name)| name);
-        let is_in = path::split(dir).is_some_and(|(parent, _)| parent == above.path);
+        // What is above lies around it.
+        let is_in = path::split(dir).is_some_and(|(parent, _)| parent.len() == above.path_bytes);
         let known = is_in.then(|| above.below.remove(name)).flatten();
         known.unwrap_or_default()
     }

@@ -67,8 +67,6 @@ pub(super) trait Covered {
 pub(super) struct Finder<K = Known> {
     root: Vec<u8>,
     placer: Placer,
-    /// Number of elements of the guard of the source as a whole.
-    above: usize,
     places: HashMap<GuardId, Arc<Place>>,
     max_bytes: u64,
     pub(super) known: K,
@@ -81,7 +79,6 @@ impl<K: Covered> Finder<K> {
         Finder {
             root: root.to_vec(),
             placer: Placer::new(root, &[]),
-            above: 0,
             places: HashMap::new(),
             max_bytes,
             known,
@@ -100,11 +97,10 @@ impl<K: Covered> Finder<K> {
     }
 
     fn place(&mut self, guard: GuardId) -> Arc<Place> {
-        let (placer, above) = (&self.placer, self.above);
+        let placer = &self.placer;
         let place = self.places.entry(guard).or_insert_with(|| {
-            let elements = placer.guard(guard).0;
-            // The source's directory lies behind the guard of the source as a whole.
-            let guard = TextStore::guard_of(elements.get(above..).unwrap_or_default());
+            // The guard is whole: the source's directory also moves to where more may pass.
+            let guard = TextStore::guard_of(&placer.guard(guard).0);
             let components = layout::data_components(&guard);
             Arc::new(Place { guard, components })
         });
@@ -185,8 +181,6 @@ impl<K: Covered> Sink for Feed<'_, K> {
             });
         }
         self.finder.placer = Placer::new(&root.path, &root.above);
-        let above = self.finder.placer.root_guard();
-        self.finder.above = self.finder.placer.guard(above).0.len();
         Ok(())
     }
 
