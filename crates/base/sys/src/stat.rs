@@ -198,9 +198,42 @@ pub fn unique_mount(path: &CStr) -> Option<u64> {
         .then_some(raw.stx_mnt_id)
 }
 
+/// Returns the device and inode number of the file that a link in `/proc` leads to, as they are known
+/// here: a server, or a program behind a file system (FUSE), is not asked and need not answer. The inode
+/// number is 0 where this process may not see it.
+///
+/// Source: `AT_STATX_DONT_SYNC`, <https://man7.org/linux/man-pages/man2/statx.2.html>; who asks for no
+/// attribute is told the device by any file system (`fuse_getattr` in the kernel's `fs/fuse/dir.c`).
+///
+/// # Errors
+/// Fails if the link leads to nothing any more.
+pub fn shown_of_link(link: &std::path::Path) -> std::io::Result<(u64, u64)> {
+    use rustix::fs::{CWD, makedev, statx};
+    let ask = |wanted| statx(CWD, link, AtFlags::STATX_DONT_SYNC, wanted);
+    let (found, is_seen) = match ask(StatxFlags::INO) {
+        Err(rustix::io::Errno::ACCESS) => (ask(StatxFlags::empty())?, false),
+        found => (found?, true),
+    };
+    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    Ok((device, if is_seen { found.stx_ino } else { 0 }))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_in_proc_show_what_stat_shows() {
+        use std::os::fd::AsRawFd;
+        use std::os::unix::fs::MetadataExt;
+        let file = tempfile::tempfile().unwrap();
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        let stat = file.metadata().unwrap();
+        let shown = shown_of_link(std::path::Path::new(&link)).unwrap();
+        assert_eq!(shown, (stat.dev(), stat.ino()));
+        let none = shown_of_link(std::path::Path::new("/proc/self/fd/-1"));
+        assert_eq!(none.unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    }
     use std::os::unix::fs::MetadataExt;
 
     #[test]

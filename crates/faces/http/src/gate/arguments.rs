@@ -42,8 +42,8 @@ fn cut(text: &str, most_bytes: usize) -> String {
     if text.len() <= most_bytes {
         return text.to_owned();
     }
-    let begin = text.floor_char_boundary(most_bytes);
-    format!("{}… ({} bytes)", &text[..begin], text.len())
+    let begin = (0..=most_bytes).rev().find_map(|at| text.get(..at));
+    format!("{}… ({} bytes)", begin.unwrap_or_default(), text.len())
 }
 
 #[cfg(test)]

@@ -22,12 +22,11 @@ use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, StatxFlags, makedev, statx};
-use rustix::io::Errno;
 use trawl_model::change::{FileSystemId, ObjectKey};
 use trawl_model::time::Timestamp;
 use trawl_sys::device::DeviceNumber;
 use trawl_sys::handle::{self, Use};
+use trawl_sys::stat::shown_of_link;
 
 use crate::error::Result;
 use kernel::{Kernel, Mapper, Memory, OpenForWriting};
@@ -309,7 +308,7 @@ impl<'s> FoundWriters<'s> {
     /// Records the file that a link in `/proc` leads to, if it is on a searched file system;
     /// returns its device and inode number.
     fn file(&mut self, link: &Path, process: u32, how: OpenHow) -> io::Result<(u64, u64)> {
-        let shown = shown(link)?;
+        let shown = shown_of_link(link)?;
         let searched = self.searched.iter().find(|one| one.device == shown.0);
         let Some(searched) = searched else {
             return Ok(shown);
@@ -332,22 +331,6 @@ impl<'s> FoundWriters<'s> {
         });
         Ok(shown)
     }
-}
-
-/// Returns the device and inode number of the file that a link in `/proc` leads to, as they are known
-/// here: a server, or a program behind a file system of its own (FUSE), may not answer. The inode number
-/// is 0 where this process may not see it.
-///
-/// Source: `AT_STATX_DONT_SYNC`, <https://man7.org/linux/man-pages/man2/statx.2.html>; who asks for
-/// nothing is told the device by any file system (`fuse_getattr` in the kernel's `fs/fuse/dir.c`).
-fn shown(link: &Path) -> io::Result<(u64, u64)> {
-    let ask = |wanted| statx(CWD, link, AtFlags::STATX_DONT_SYNC, wanted);
-    let (found, is_seen) = match ask(StatxFlags::INO) {
-        Err(Errno::ACCESS) => (ask(StatxFlags::empty())?, false),
-        found => (found?, true),
-    };
-    let device = makedev(found.stx_dev_major, found.stx_dev_minor);
-    Ok((device, if is_seen { found.stx_ino } else { 0 }))
 }
 
 impl OpenForWriting {
