@@ -55,6 +55,9 @@ pub struct WalkOptions<'a> {
     pub pending_bytes: usize,
     /// Directory of the temporary file.
     pub temporary: PathBuf,
+    /// Bytes of a part of a directory from which no more extended attributes are read; issues say of
+    /// which entries.
+    pub part_bytes: usize,
 }
 
 /// Returns true for types of file systems (statfs(2)) that update an inode's ctime whenever one of
@@ -79,6 +82,7 @@ impl<'a> WalkOptions<'a> {
             descriptors: 0,
             pending_bytes: 32 << 20,
             temporary: std::env::temp_dir(),
+            part_bytes: 1 << 30,
         }
     }
 

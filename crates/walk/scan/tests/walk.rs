@@ -249,6 +249,33 @@ fn excluded_entries_are_neither_recorded_nor_entered() {
 }
 
 #[test]
+fn attributes_beyond_all_measure_are_left_out_with_an_issue() {
+    let scratch = Scratch::new();
+    let value = vec![b'v'; 1000];
+    for number in 0..20 {
+        let file = scratch.0.join(format!("file{number}"));
+        std::fs::write(&file, b"").unwrap();
+        if let Err(e) = set_attribute(File::open(&file).unwrap(), c"user.a", &value) {
+            println!("skipped, because {e}");
+            return;
+        }
+    }
+    let got = record(&scratch.0, |o| (o.threads, o.part_bytes) = (1, 10_000));
+    let of_user = |row: &&recorder::Row| row.xattrs.iter().any(|(name, _)| name == b"user.a");
+    let whole = got.rows.values().filter(of_user);
+    assert!(
+        whole
+            .clone()
+            .flat_map(|row| &row.xattrs)
+            .all(|(_, read)| *read == value)
+    );
+    let (whole, issues) = (whole.count(), got.issues.len());
+    assert!(whole > 5 && whole + issues == 20, "{whole} {issues}");
+    let tells = |issue: &Issue| (issue.op, issue.errno.0) == (Op::GetXattr, 7);
+    assert!(got.issues.iter().all(tells), "{:?}", got.issues);
+}
+
+#[test]
 fn attributes_and_acls_are_read() {
     let scratch = Scratch::new();
     let (file, dir) = (scratch.0.join("file"), scratch.0.join("dir"));

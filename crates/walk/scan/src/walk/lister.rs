@@ -411,7 +411,21 @@ impl Listing<'_, '_> {
         }
     }
 
+    /// Returns whether there is room for more attributes of an entry. On some file systems a few files
+    /// can have gigabytes of them.
+    fn has_room(&mut self, batch: &DirBatch, name: &CStr) -> bool {
+        let has_room = batch.heap.len() < self.options.part_bytes;
+        if !has_room {
+            let error = SysError::new(trawl_sys::Op::Getxattr, trawl_sys::Errno::TOOBIG);
+            self.entry_issue(name, Op::GetXattr, error);
+        }
+        has_room
+    }
+
     fn read_xattrs(&mut self, batch: &mut DirBatch, name: &CStr, entry: &mut Entry, index: usize) {
+        if !self.has_room(batch, name) {
+            return;
+        }
         let mut list = std::mem::take(&mut self.scratch.list);
         list.clear();
         match self.scratch.xattrs.list(self.target.fd, name) {
@@ -443,6 +457,9 @@ impl Listing<'_, '_> {
             let len = attribute.to_bytes().len() as u32;
             let attribute_name = Span { start: at, len };
             at += len + 1;
+            if !self.has_room(batch, name) {
+                return;
+            }
             let value = match self.scratch.xattrs.get(self.target.fd, name, attribute) {
                 Ok(Some(value)) => batch.push_bytes(value),
                 Ok(None) => continue,
