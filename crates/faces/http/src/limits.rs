@@ -30,7 +30,7 @@ pub const HEAD_BYTES: usize = 64 << 10;
 pub const BODY_BYTES: usize = 128 << 10;
 /// Most bytes of a body that is read before it is known who sends it: there can be one for each request
 /// of each connection.
-pub const SHORT_BODY_BYTES: usize = 8 << 10;
+pub const SHORT_BODY_BYTES: usize = 16 << 10;
 
 /// Time that a download waits for its client to read on.
 pub const STALL: Duration = Duration::from_secs(120);

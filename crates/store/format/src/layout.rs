@@ -148,9 +148,7 @@ pub fn index_file(id: SegmentId, definition: u64) -> String {
 }
 
 /// Returns the elements that guard packs, and files of named indices, in place of the guard of rows:
-/// name barriers become the predicates that list the directories, which admit fewer users. The guard
-/// begins above the root of the source: when a directory above is opened, the source's directory is
-/// moved to where more users may pass, and packs and files of indices are moved with it.
+/// name barriers become the predicates that list the directories, which admit fewer users.
 pub fn guard_of_packs(rows: &[Element]) -> Vec<Element> {
     let mut kept: Vec<Element> = Vec::with_capacity(rows.len());
     for element in rows {

@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use trawl_model::guard::Guard;
 use trawl_model::operation::Operation;
 use trawl_model::{Timestamp, Uid};
@@ -138,8 +138,6 @@ struct ShardLocation {
     top: Arc<Dir>,
     /// The source's directory of named indices, if it has some.
     indices: Option<Dir>,
-    /// Guard of the source as a whole, once it is known.
-    above: OnceLock<Guard>,
     /// Shared lock that keeps gc from removing the files while anyone may still open them.
     _pin: Option<Arc<File>>,
     /// Changes published since the snapshot was committed.
@@ -288,7 +286,6 @@ impl Snapshot {
                 place: Arc::new(ShardLocation {
                     top: Arc::new(source.open_dir(layout::DATA)?),
                     indices: source.open_dir(layout::INDICES).ok(),
-                    above: OnceLock::new(),
                     _pin: pin.clone(),
                     live,
                 }),
@@ -323,7 +320,6 @@ impl Snapshot {
             place: Arc::new(ShardLocation {
                 top,
                 indices: None,
-                above: OnceLock::new(),
                 _pin: None,
                 live: None,
             }),
@@ -344,7 +340,6 @@ impl Snapshot {
             place: Arc::new(ShardLocation {
                 top,
                 indices: None,
-                above: OnceLock::new(),
                 _pin: None,
                 live: None,
             }),
@@ -541,7 +536,6 @@ impl Files {
             place: Arc::new(ShardLocation {
                 top: Arc::new(source.open_private().ok()?),
                 indices: None,
-                above: OnceLock::new(),
                 _pin: self.place._pin.clone(),
                 live: None,
             }),
@@ -594,9 +588,6 @@ impl Files {
                 false => "it belongs to another source",
             };
             return Err(IndexError::damaged(&path, problem));
-        }
-        if let Some(above) = &above {
-            self.place.above.get_or_init(|| above.clone());
         }
         let live = self.place.live.as_ref().map(|live| live.info);
         if let Some(live) = live {

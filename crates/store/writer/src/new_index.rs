@@ -5,6 +5,7 @@ use crate::guard_dirs::{self, GuardDirs};
 use crate::lock::SourceLock;
 use std::path::Path;
 use trawl_format::error::{IndexError, Result};
+use trawl_format::guard_walk;
 use trawl_format::id::SourceId;
 use trawl_format::index::{IndexDir, format_text, temporary_name};
 use trawl_format::layout::{self, GuardName};
@@ -136,6 +137,18 @@ pub fn add_source(
     Source::open(dir, id, &place)
 }
 
+/// Removes the files of named indices, whose guards begin below that of the source: where it is moved
+/// to, more users may pass. The next update makes them again.
+fn remove_indices(source: &Source) -> Result<()> {
+    let Some(top) = if_there(source.dir().open_dir(layout::INDICES))? else {
+        return Ok(());
+    };
+    guard_walk::walk(&top, &mut |_, dir| {
+        remove_matching(dir, |name| name.ends_with(layout::INDEX_ENDING)).map(drop)
+    })
+    .map(drop)
+}
+
 /// Moves a source behind its current guard. Directories that are already open stay open.
 pub(crate) fn move_source(
     index: &IndexDir,
@@ -146,6 +159,7 @@ pub(crate) fn move_source(
     let place = layout::data_components(above);
     if place != source.place() {
         let name = source.id().to_string();
+        remove_indices(source)?;
         let old = index.sources_dir().open_below(source.place())?;
         let new = GuardDirs::default().open(index.sources_dir(), above)?;
         old.rename_to(&name, &new)?;

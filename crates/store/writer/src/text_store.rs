@@ -125,8 +125,7 @@ impl TextStore {
         self.top.replace(layout::TEXT_SETTINGS, &temporary, text)
     }
 
-    /// Returns the elements that guard packs in place of a guard of rows, which begins below the
-    /// guard of the source as a whole.
+    /// Returns the elements that guard packs in place of a guard of rows.
     pub fn guard_of(rows: &[Element]) -> Vec<Element> {
         layout::guard_of_packs(rows)
     }

@@ -557,6 +557,26 @@ fn packs_stay_closed_when_a_directory_above_the_root_is_opened() {
 }
 
 #[test]
+fn packs_are_open_to_those_who_may_pass_the_directories_above_the_root() {
+    if let Some(skip) = without_root("a directory above the root that hides names") {
+        return skip.say();
+    }
+    let site = Site::empty("grep-text-passed");
+    let root = site.tree().join("outer/root");
+    std::fs::create_dir_all(&root).unwrap();
+    std::fs::write(root.join("file"), "open\n").unwrap();
+    let outer = site.tree().join("outer");
+    std::fs::set_permissions(&outer, Permissions::from_mode(0o711)).unwrap();
+    std::thread::sleep(SETTLED);
+    site.run(&format!("index --quiet --text {}", root.display()))
+        .expect_code(0);
+    let all = packs(&site);
+    assert_eq!(all.len(), 1);
+    let who = Identity::user(USERS[0]);
+    assert!(reads(&who, &root.join("file")) && reads(&who, &all[0]));
+}
+
+#[test]
 fn n_grams_are_guarded_like_the_contents() {
     if let Some(skip) = without_root("other users' files") {
         return skip.say();

@@ -3,37 +3,46 @@
 
 use serde_json::Value;
 
-/// Most bytes of a text that are recorded.
+/// Most bytes of a text that are recorded, and the fewest if there are many texts.
 const TEXT_BYTES: usize = 1 << 10;
+const TEXT_BYTES_LEAST: usize = 64;
 /// Most bytes of all arguments that are recorded.
 const ALL_BYTES: usize = 8 << 10;
 
 /// Returns the parameters of the address, and the body, as text.
 pub fn recorded(query: &str, body: &[u8]) -> String {
-    let pairs = query.split('&').filter(|pair| !pair.is_empty());
-    let pairs: Vec<String> = pairs.map(|pair| cut(pair, TEXT_BYTES)).collect();
-    let body = match serde_json::from_slice::<Value>(body) {
-        Ok(mut body) => {
-            shorten(&mut body);
-            body.to_string()
+    let parsed = serde_json::from_slice::<Value>(body).ok();
+    let mut most_bytes = TEXT_BYTES;
+    loop {
+        let pairs = query.split('&').filter(|pair| !pair.is_empty());
+        let pairs: Vec<String> = pairs.map(|pair| cut(pair, most_bytes)).collect();
+        let body = match &parsed {
+            Some(body) => shortened(body, most_bytes).to_string(),
+            // The question is refused.
+            None => String::from_utf8_lossy(body).into_owned(),
+        };
+        let mut both = vec![pairs.join("&"), body];
+        both.retain(|part| !part.trim().is_empty());
+        let text = both.join(" ");
+        if text.len() <= ALL_BYTES || most_bytes <= TEXT_BYTES_LEAST {
+            return cut(&text, ALL_BYTES);
         }
-        // The question is refused.
-        Err(_) => String::from_utf8_lossy(body).into_owned(),
-    };
-    let both = [pairs.join("&"), body];
-    let both: Vec<String> = both
-        .into_iter()
-        .filter(|part| !part.trim().is_empty())
-        .collect();
-    cut(&both.join(" "), ALL_BYTES)
+        most_bytes /= 2;
+    }
 }
 
-fn shorten(value: &mut Value) {
+fn shortened(value: &Value, most_bytes: usize) -> Value {
+    let short = |value| shortened(value, most_bytes);
     match value {
-        Value::String(text) if text.len() > TEXT_BYTES => *text = cut(text, TEXT_BYTES),
-        Value::Array(values) => values.iter_mut().for_each(shorten),
-        Value::Object(fields) => fields.values_mut().for_each(shorten),
-        _ => {}
+        Value::String(text) => Value::String(cut(text, most_bytes)),
+        Value::Array(values) => values.iter().map(short).collect(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| (name.clone(), short(value)));
+            Value::Object(fields.collect())
+        }
+        other => other.clone(),
     }
 }
 
@@ -73,6 +82,17 @@ mod tests {
         let text = recorded("", body.as_bytes());
         let end = r#"ä… (40000 bytes)"],"path":"/secret"}"#;
         assert!(text.ends_with(end), "{text}");
+    }
+
+    #[test]
+    fn many_long_texts_are_shorter() {
+        let long = format!("format={}&", "x".repeat(2000)).repeat(40);
+        let text = recorded(&format!("{long}paths=%2Fsecret"), b"");
+        assert!(text.ends_with("&paths=%2Fsecret"), "{text}");
+        let texts = vec![format!("\"{}\"", "x".repeat(2000)); 40].join(",");
+        let body = format!(r#"{{"a":[{texts}],"path":"/secret"}}"#);
+        let text = recorded("", body.as_bytes());
+        assert!(text.ends_with(r#""path":"/secret"}"#), "{text}");
     }
 
     #[test]

@@ -212,9 +212,8 @@ impl Front {
 
     /// Drops the oldest of too many clients that have not authenticated.
     fn make_room(&mut self) {
-        if self.strangers.len() > STRANGERS_MAX
-            && let Some(oldest) = self.strangers.pop_first()
-        {
+        let is_crowded = self.strangers.len() > STRANGERS_MAX || self.sessions.len() > self.most;
+        if is_crowded && let Some(oldest) = self.strangers.pop_first() {
             self.sessions.remove(&oldest);
             self.tell("too many clients have shown no certificate: the oldest was dropped");
         }
@@ -222,7 +221,7 @@ impl Front {
 
     /// Returns whether another client may be accepted.
     fn has_room(&self) -> bool {
-        self.sessions.len() < self.most
+        self.sessions.len() < self.most || !self.strangers.is_empty()
     }
 
     fn listen_if_there_is_room(&mut self) -> io::Result<()> {

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::tls::{explain, identity::identities};
@@ -18,9 +19,9 @@ const STEPS: usize = 32;
 /// Maximum time to read from a refused client, so that the refusal is not lost.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Maximum time in which a client reads nothing that is sent to it. The process that answers it gives
-/// up earlier.
-const UNREAD: Duration = Duration::from_secs(120);
+/// Maximum time in which a client reads nothing of what is left of an answer after the process that
+/// answers it has given it up.
+const UNREAD: Duration = Duration::from_secs(60);
 
 /// The result of a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,10 +113,22 @@ impl Session {
     /// Returns whether a client has exceeded its time: to authenticate, to read, or to disconnect.
     pub(super) fn is_late(&self, greeting: Duration) -> bool {
         match self.stage {
-            Stage::In => self.tls.wants_write() && self.sent.elapsed() > UNREAD,
+            Stage::In => {
+                self.sent.elapsed() > UNREAD && self.tls.wants_write() && self.is_given_up()
+            }
             Stage::Stranger => self.since.elapsed() > greeting,
             Stage::Left => self.since.elapsed() > FAREWELL,
         }
+    }
+
+    /// Returns whether the plain end was closed.
+    fn is_given_up(&self) -> bool {
+        let Some(inner) = &self.inner else {
+            return true;
+        };
+        let mut asked = [PollFd::new(inner, PollFlags::empty())];
+        let told = poll(&mut asked, Some(&Timespec::default()));
+        told.is_ok() && asked[0].revents().contains(PollFlags::HUP)
     }
 
     /// Returns the identities in the client's certificate.

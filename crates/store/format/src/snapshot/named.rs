@@ -47,11 +47,9 @@ impl Shard {
     }
 
     /// Returns what guards the files of named indices of the shard's segments; `None` if the
-    /// manifest's text of the guard is invalid, or that of the source is not known.
+    /// manifest's text of the guard is invalid.
     pub fn guard_of_indices(&self) -> Option<Vec<Element>> {
-        let above = self.place.above.get()?;
-        let below = GuardStep::to_guard(&self.manifest.guard)?;
-        let whole = [&above.0[..], &below.0].concat();
-        Some(layout::guard_of_packs(&whole))
+        let guard = GuardStep::to_guard(&self.manifest.guard)?;
+        Some(layout::guard_of_packs(&guard.0))
     }
 }

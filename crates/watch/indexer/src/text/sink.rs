@@ -67,6 +67,8 @@ pub(super) trait Covered {
 pub(super) struct Finder<K = Known> {
     root: Vec<u8>,
     placer: Placer,
+    /// Number of elements of the guard of the source as a whole.
+    above: usize,
     places: HashMap<GuardId, Arc<Place>>,
     max_bytes: u64,
     pub(super) known: K,
@@ -79,6 +81,7 @@ impl<K: Covered> Finder<K> {
         Finder {
             root: root.to_vec(),
             placer: Placer::new(root, &[]),
+            above: 0,
             places: HashMap::new(),
             max_bytes,
             known,
@@ -97,10 +100,16 @@ impl<K: Covered> Finder<K> {
     }
 
     fn place(&mut self, guard: GuardId) -> Arc<Place> {
-        let placer = &self.placer;
+        let (placer, above) = (&self.placer, self.above);
         let place = self.places.entry(guard).or_insert_with(|| {
-            // The guard is whole: the source's directory also moves to where more may pass.
-            let guard = TextStore::guard_of(&placer.guard(guard).0);
+            let mut elements = placer.guard(guard).0;
+            let rows = elements.split_off(above.min(elements.len()));
+            // Who may pass the directories above the root is part of the guard, although the source's
+            // directory lies behind it: that is moved to where more may pass when one of these is
+            // opened, and packs with it. Names above the root are hidden by that place alone.
+            elements.retain(|element| matches!(element, Element::Predicate(_)));
+            elements.extend(rows);
+            let guard = TextStore::guard_of(&elements);
             let components = layout::data_components(&guard);
             Arc::new(Place { guard, components })
         });
@@ -181,6 +190,8 @@ impl<K: Covered> Sink for Feed<'_, K> {
             });
         }
         self.finder.placer = Placer::new(&root.path, &root.above);
+        let above = self.finder.placer.root_guard();
+        self.finder.above = self.finder.placer.guard(above).0.len();
         Ok(())
     }
 

@@ -104,11 +104,16 @@ impl Proofs {
                 let before = format!("oidc:{}#", openid.line.settings.issuer);
                 let own = std::slice::from_ref(identity);
                 let found = openid.users.line(own).map_err(broken)?;
-                let names_user = |name: &str| {
-                    let is_account = || User::account(name).is_ok_and(|(own, _)| own == grant.user);
-                    name == grant.user || is_account()
-                };
-                identity.starts_with(&before) && found.is_some_and(|(_, name)| names_user(&name))
+                match found.filter(|_| identity.starts_with(&before)) {
+                    None => false,
+                    Some((_, name)) if name == grant.user => true,
+                    Some((_, name)) => match User::account(&name) {
+                        Ok((account, _)) => account == grant.user,
+                        // Whoever cannot be looked up now may be there later.
+                        Err(error @ UserError::Database(_)) => return Err(broken(error)),
+                        Err(_) => false,
+                    },
+                }
             }
         };
         if holds {

@@ -83,8 +83,8 @@ fn long_bodies_of_strangers_are_refused_before_they_have_come() {
         (begin("/api/v1/find", 0), "401"),
         (begin("/mcp", 0), "401"),
         // A login needs no proof, and no long body.
-        (begin("/api/v1/session", 9000), "413"),
-        (begin("/api/v1/login", 9000), "413"),
+        (begin("/api/v1/session", 17_000), "413"),
+        (begin("/api/v1/login", 17_000), "413"),
     ];
     for (mut connection, status) in begun {
         let mut first = String::new();
