@@ -234,7 +234,9 @@ fn what_cannot_match_is_excluded() {
 fn binary_files_without_a_string_are_excluded() {
     let noise = |mut random: u64| {
         let bytes = std::iter::repeat_with(move || {
-            random = random.wrapping_mul(6_364_136_223_846_793_005) + 1;
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (random >> 40) as u8
         });
         bytes.take(100_000).collect::<Vec<u8>>()

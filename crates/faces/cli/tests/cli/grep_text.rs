@@ -41,7 +41,9 @@ const BINARIES: usize = 120;
 fn binary(number: usize) -> Vec<u8> {
     let mut random = number as u64;
     let noise = std::iter::repeat_with(|| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005) + 1_442_695_040_888_963_407;
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (random >> 56) as u8
     });
     let noise: Vec<u8> = noise.take(40_000).collect();
