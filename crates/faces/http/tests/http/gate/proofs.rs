@@ -64,9 +64,11 @@ fn without_a_proof_nothing_is_answered_but_the_page() {
     let long = "x".repeat(60_000);
     let answer = gate.curl("/api/v1/me", &["--header", &bearer(&long)]);
     assert_eq!(answer.status, 401, "{answer:?}");
-    let quotes = "\"".repeat(60_000);
-    let answer = gate.log_in(&json!({"token": quotes}));
+    let quotes = |count| json!({"token": "\"".repeat(count)});
+    let answer = gate.log_in(&quotes(8000));
     assert!(matches!(answer.status, 403 | 503), "{answer:?}");
+    let answer = gate.log_in(&quotes(60_000));
+    assert_eq!(answer.status, 413, "{answer:?}");
     assert!(gate.those("--desk").is_empty(), "a desk was started");
     let session = gate.log_in(&json!({"user": "u60001", "password": "x"}));
     assert_eq!(
