@@ -243,23 +243,25 @@ mod tests {
         }
     }
 
-    fn worker(owner: u32) -> Worker {
-        let (socket, theirs) = UnixStream::pair().unwrap();
-        let mut command = Command::new("cat");
-        let child = command.stdin(OwnedFd::from(theirs)).spawn().unwrap();
-        Worker {
-            child,
-            socket,
-            serves: serves(owner),
-            served: 0,
-        }
+    /// Returns a program that gets ready, and serves nothing.
+    fn program() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("worker");
+        let ready = std::str::from_utf8(READY).unwrap();
+        let text = format!("#!/bin/sh\nprintf %s '{ready}' >&0\nexec sleep 1000\n");
+        std::fs::write(&path, text).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&path, mode).unwrap();
+        folder
     }
 
     /// A worker that a file has taken over could put what it has read of one user's files into what it
     /// answers about another's.
     #[test]
     fn a_worker_serves_files_of_one_owner_only() {
-        let pool = Pool::default();
+        let (folder, pool, never) = (program(), Pool::default(), AtomicBool::new(false));
+        let program = folder.path().join("worker");
+        let worker = |owner| Worker::start(&program, serves(owner), &never).unwrap();
         pool.put(worker(1));
         assert!(pool.take(serves(2)).is_none());
         let others = Serves {
