@@ -5,13 +5,13 @@
 //! could trace: when the ids change, the kernel makes the process accessible to the superuser only
 //! (`PR_GET_DUMPABLE`, unless fs.suid_dumpable is 1).
 
+use std::io;
+
 use rustix::process::{Gid, Uid};
 use rustix::thread::{
     CapabilitySet, CapabilitySets, set_capabilities, set_thread_groups, set_thread_res_gid,
     set_thread_res_uid,
 };
-
-use std::io;
 
 use crate::error::{Named, Op, SysError};
 use crate::identity::{account_named, effective_uid, groups_of};

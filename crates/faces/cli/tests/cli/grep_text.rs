@@ -539,7 +539,7 @@ fn packs_stay_closed_when_a_directory_above_the_root_is_opened() {
     let who = Identity::user(USERS[0]);
     assert!(!reads(&who, &before[0]));
     std::fs::set_permissions(&outer, Permissions::from_mode(0o755)).unwrap();
-    // A scan moves the source's directory; the text index is not brought up to date.
+    // A copy under a name that no update removes shows where packs lie until they are made again.
     let kept = before[0].with_extension("kept");
     std::fs::copy(&before[0], &kept).unwrap();
     site.run(&line).expect_code(0);

@@ -135,7 +135,7 @@ impl Levels {
             return self.root.clone();
         };
         let name = path::split(dir).map_or(dir, |(_, name)| name);
-        // What is above lies around it.
+        // `above` contains the directory, so a parent of the same length is that one.
         let is_in = path::split(dir).is_some_and(|(parent, _)| parent.len() == above.path_bytes);
         let known = is_in.then(|| above.below.remove(name)).flatten();
         known.unwrap_or_default()

@@ -104,9 +104,10 @@ impl<K: Covered> Finder<K> {
         let place = self.places.entry(guard).or_insert_with(|| {
             let mut elements = placer.guard(guard).0;
             let rows = elements.split_off(above.min(elements.len()));
-            // Who may pass the directories above the root is part of the guard, although the source's
-            // directory lies behind it: that is moved to where more may pass when one of these is
-            // opened, and packs with it. Names above the root are hidden by that place alone.
+            // The source's directory already lies behind the guard of the directories above the root.
+            // When one of them is opened, it is moved to where more users may pass, and the packs with
+            // it. So packs repeat the predicates of that guard. They do not repeat its name barriers,
+            // which would shut out users who may pass but not list.
             elements.retain(|element| matches!(element, Element::Predicate(_)));
             elements.extend(rows);
             let guard = TextStore::guard_of(&elements);
