@@ -142,6 +142,11 @@ impl Contents {
         lock(&self.state)
     }
 
+    /// Returns how many bytes may be kept.
+    pub(crate) fn most_bytes(&self) -> u64 {
+        self.most_bytes
+    }
+
     /// Returns the contents of a file, if it has been filled. The caller must then fill it, or find
     /// that this is not necessary, and call [`Contents::end`]. Waits for another call that fills
     /// the file.
@@ -342,8 +347,9 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
-    /// Reads them from the server.
-    pub(crate) fn of(held: &OpenFile) -> Result<Gathered, Errno> {
+    /// Reads them from the server: at most what may be kept, whatever size the server reported
+    /// before.
+    pub(crate) fn of(held: &OpenFile, most_bytes: u64) -> Result<Gathered, Refused> {
         let content = Content::new(held.clone());
         let mut tries = TRIES;
         loop {
@@ -352,6 +358,10 @@ impl Gathered {
             let (mut bytes, mut all) = content.read(at, CHUNK_BYTES)?;
             while !bytes.is_empty() {
                 at += bytes.len() as u64;
+                if at > most_bytes {
+                    let (size, most) = (at, most_bytes);
+                    return Err(Refused::TooLarge { size, most });
+                }
                 chunks.push(bytes);
                 let (next, seen) = content.read(at, CHUNK_BYTES)?;
                 is_one &= all.version() == seen.version();

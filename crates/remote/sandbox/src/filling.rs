@@ -283,7 +283,7 @@ impl Plant {
             let written = self.contents.write(&file, held, size);
             return Ok((file, written));
         };
-        let now = Gathered::of(&before.held)?;
+        let now = Gathered::of(&before.held, self.contents.most_bytes())?;
         let file = self.open_to_fill(path, wanted, OFlags::RDONLY)?;
         if now.is_in(&file) {
             return Ok((file, Ok(self.contents.keep(path, now))));

@@ -295,3 +295,23 @@ fn what_is_there_already_is_not_written() {
     assert_eq!(site.plant.contents.room_for(most - 4096, None), Ok(()));
     assert!(site.plant.contents.room_for(most, None).is_err());
 }
+
+#[test]
+fn no_more_is_read_of_a_file_that_grows_than_may_be_kept() {
+    let site = Site::new("sandbox-grows");
+    site.write("a", "one");
+    assert_eq!(site.open("a"), "one");
+    let before = site.plant.contents.filled(b"a").expect("contents");
+    let most = site.plant.contents.most_bytes();
+    // The server reported a small size, and then sends more than that.
+    let grown = fs::OpenOptions::new().write(true).open(site.there("a"));
+    grown.expect("a file").set_len(8 * most).expect("room");
+    let read = Gathered::of(&before.held, most).err();
+    let Some(Refused::TooLarge { size, most: told }) = read else {
+        panic!("{read:?}");
+    };
+    assert!(told == most && size < 4 * most, "{size} bytes were read");
+    let small = fs::OpenOptions::new().write(true).open(site.there("a"));
+    small.expect("a file").set_len(most).expect("room");
+    assert!(Gathered::of(&before.held, most).is_ok());
+}
