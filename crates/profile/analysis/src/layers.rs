@@ -100,7 +100,7 @@ fn called<'b>(name: &str, lower: &'b Profile, calls: &[Calls]) -> Vec<(&'b str, 
 
 fn check(upper: &Profile, lower: &Profile) -> Result<()> {
     let (first, second) = (upper.unit(), lower.unit());
-    if first != second {
+    if !first.is_comparable_to(second) {
         return Err(AnalysisError::Units {
             first: first.to_string(),
             second: second.to_string(),

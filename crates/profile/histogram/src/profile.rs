@@ -28,6 +28,19 @@ impl Unit {
         }
     }
 
+    /// Returns whether latencies can be compared: units are equal, or cycles whose numbers in a
+    /// second differ by less than a thousandth. Each recording measures the frequency anew; buckets
+    /// are at least 9 % wide.
+    pub fn is_comparable_to(self, other: Unit) -> bool {
+        match (self, other) {
+            (Unit::Cycles { .. }, Unit::Cycles { .. }) => {
+                let (one, other) = (self.per_second(), other.per_second());
+                (one - other).abs() * 1000.0 < one.max(other)
+            }
+            _ => self == other,
+        }
+    }
+
     /// Returns a latency in seconds.
     pub fn seconds(self, latency: f64) -> f64 {
         latency / self.per_second()

@@ -171,6 +171,12 @@ impl Slicer {
         }
     }
 
+    /// Ends slices of which there is no reading: what the next one has belongs to a later slice.
+    pub fn skip(&mut self, slices: usize) {
+        let all = self.slices.len() + slices;
+        self.slices.resize_with(all, Slice::new);
+    }
+
     /// Ends a slice with a reading.
     pub fn push(&mut self, reading: Profile) -> Result<(), Error> {
         let difference = reading.since(&self.last)?;

@@ -83,6 +83,12 @@ pub(crate) fn process_id() -> u32 {
     unsafe { libc::syscall(libc::SYS_getpid) as u32 }
 }
 
+/// Returns the parent's process id.
+pub(crate) fn parent_id() -> u32 {
+    // SAFETY: the call has no preconditions.
+    unsafe { libc::syscall(libc::SYS_getppid) as u32 }
+}
+
 /// Returns the thread id.
 pub(crate) fn thread_id() -> u32 {
     // SAFETY: the call has no preconditions.

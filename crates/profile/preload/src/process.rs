@@ -5,7 +5,8 @@
 //! wipes in children holds a number, the epoch. A thread compares it with the epoch in which it
 //! claimed its region; a child finds zero, chooses another epoch, and each of its threads claims a
 //! region of its own. A child of vfork(2) shares its parent's memory and thus its region, which the
-//! parent does not use meanwhile.
+//! parent does not use meanwhile. It claims none: the region would be the parent's, under an id that
+//! soon is another program's.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr;
@@ -34,9 +35,10 @@ enum State {
 static STATE: AtomicU8 = AtomicU8::new(State::Unknown as u8);
 
 /// No thread has this epoch.
-static NO_EPOCH: AtomicU64 = AtomicU64::new(0);
-/// Points to the current epoch.
-static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NO_EPOCH).cast_mut());
+static NO_EPOCH: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
+/// Points to the current epoch, and the id of the process that has this memory behind it; 0 if it is
+/// not known yet.
+static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NO_EPOCH).cast_mut().cast());
 /// The last epoch that this process or one of its ancestors chose.
 static LAST_EPOCH: AtomicU64 = AtomicU64::new(0);
 
@@ -141,6 +143,23 @@ fn choose_epoch() {
     }
 }
 
+/// Returns whether this process runs in the memory of its parent, as a child of vfork(2).
+pub(crate) fn is_guest() -> bool {
+    // SAFETY: as in `epoch`; there are two words.
+    let host = unsafe { &*EPOCH.load(Ordering::Acquire).add(1) };
+    let ours = u64::from(kernel::process_id());
+    let known = host.load(Ordering::Relaxed);
+    if known == ours {
+        return false;
+    }
+    let is_guest = known != 0 && known == u64::from(kernel::parent_id());
+    if !is_guest {
+        // This is a new child, or one of vfork(2) came first and is gone.
+        host.store(ours, Ordering::Relaxed);
+    }
+    is_guest
+}
+
 /// Finds the shared memory, once.
 ///
 /// # Safety
@@ -222,8 +241,10 @@ unsafe fn map(path: *const c_char) -> Option<()> {
     NAMESPACE.store(kernel::pid_namespace(), Ordering::Relaxed);
     note_name();
     region::prepare();
-    let page = kernel::page_wiped_on_fork()?;
-    EPOCH.store(page.cast(), Ordering::Release);
+    let page = kernel::page_wiped_on_fork()?.cast::<AtomicU64>();
+    // SAFETY: there is room for two words, and no other thread knows the page yet.
+    unsafe { &*page.add(1) }.store(kernel::process_id().into(), Ordering::Relaxed);
+    EPOCH.store(page, Ordering::Release);
     Some(())
 }
 

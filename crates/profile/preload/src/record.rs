@@ -73,10 +73,9 @@ unsafe fn block(start: Word, operation: Operation, caller: usize) -> Word {
 #[cold]
 #[inline(never)]
 fn first(operation: Operation, caller: usize) -> Entry {
-    let start = OWN.with(|own| {
-        let is_known = own.epoch.get() == process::epoch();
-        let is_on = is_known || region::find(own);
-        is_on.then(|| own.start.get())
+    let start = OWN.with(|own| match own.epoch.get() == process::epoch() {
+        true => Some(own.start.get()),
+        false => region::find(own),
     });
     match start {
         Some(start) if !start.is_null() => {

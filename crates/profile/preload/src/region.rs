@@ -70,14 +70,15 @@ impl Entry {
     }
 }
 
-/// Finds a region for this thread; returns whether it has one or none is left, so that its calls are
-/// recorded or dropped. Otherwise nothing is recorded.
+/// Finds a region for this thread. Returns where it begins, or null if there is none, so that calls
+/// are dropped; `None` if nothing is recorded.
 #[cold]
-pub(crate) fn find(own: &Own) -> bool {
+pub(crate) fn find(own: &Own) -> Option<*mut u64> {
     let _quiet = Quiet::new();
-    let Some(process) = process::get() else {
-        return false;
-    };
+    let process = process::get()?;
+    if process::is_guest() {
+        return Some(ptr::null_mut());
+    }
     let epoch = process::epoch();
     let found = claim(&process);
     if let Some(region) = found {
@@ -90,7 +91,7 @@ pub(crate) fn find(own: &Own) -> bool {
     });
     own.start.set(start);
     own.epoch.set(epoch);
-    true
+    Some(start)
 }
 
 /// Counts a call for which there is no region.
@@ -107,9 +108,13 @@ pub(crate) fn drop_one(operation: Operation) {
 fn claim(process: &Process) -> Option<usize> {
     let program = hash(process);
     let owner = u64::from(kernel::process_id()) << 32 | u64::from(kernel::thread_id());
+    let dead = || abandoned(process, program, owner);
+    // A program whose processes end by _exit(2) or signals leaves room for others.
+    let is_scarce = given_out(process) > process.layout.regions() / 2;
     let region = ended(process, program)
+        .or_else(|| is_scarce.then(dead).flatten())
         .or_else(|| fresh(process))
-        .or_else(|| abandoned(process, program, owner))?;
+        .or_else(dead)?;
     let entry = Entry::of(process, region);
     entry.owner.store(owner, Ordering::Relaxed);
     entry.namespace.store(process.namespace, Ordering::Relaxed);
@@ -173,7 +178,7 @@ fn fresh(process: &Process) -> Option<usize> {
     taken.ok().and_then(|region| usize::try_from(region).ok())
 }
 
-/// Takes over the region of a thread of this program whose process was killed.
+/// Takes over the region of a thread of this program whose process ended without a word.
 fn abandoned(process: &Process, program: u64, ours: u64) -> Option<usize> {
     if process.keeps_threads || process.namespace == 0 {
         return None;

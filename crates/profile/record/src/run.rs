@@ -19,7 +19,7 @@ use crate::recording::{Machine, Recording};
 /// How soon an interrupt, or the end of a process, is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Maximum number of slices, with which a recording ends.
+/// Maximum number of slices. The last one is as long as the rest of the recording.
 const SLICES_MAX: usize = 100_000;
 
 /// The subject of a recording.
@@ -44,7 +44,8 @@ pub struct Wishes<'l> {
     pub layers: Vec<&'l dyn Layer>,
     /// Buckets for each doubling of the latency.
     pub resolution: Resolution,
-    /// Length of a slice; one slice if `None`.
+    /// Length of a slice; one slice if `None`. Where a reading takes longer, calls of several slices
+    /// are in the last of these.
     pub interval: Option<Duration>,
     /// Maximum duration.
     pub duration: Option<Duration>,
@@ -150,11 +151,19 @@ impl Watch {
     pub fn interval(&mut self) -> Result<Vec<Profile>, ProfileError> {
         let mut differences = Vec::with_capacity(self.last.len());
         for (track, last) in self.run.tracks.iter_mut().zip(&mut self.last) {
-            let now = track.attached.read()?.profile;
-            differences.push(now.since(last)?);
-            *last = now;
+            let now = track.attached.read()?;
+            differences.push(now.profile.since(last)?);
+            *last = now.profile;
+            track.losses = now.losses;
         }
         Ok(differences)
+    }
+
+    /// Returns what could not be counted until the last interval, in words.
+    #[must_use]
+    pub fn losses(&self) -> Vec<String> {
+        let tracks = self.run.tracks.iter();
+        tracks.flat_map(|track| track.losses.clone()).collect()
     }
 
     /// Returns what is watched, in words.
@@ -269,8 +278,16 @@ struct Run {
     tracks: Vec<Track>,
     watched: Watched,
     begun: Instant,
-    /// Number of slices that were read.
+    /// Number of slices that are over.
     slices: usize,
+    /// Whether the last slice is longer than the others.
+    is_cut: bool,
+}
+
+/// Returns how many slices of this length are over after a time.
+fn slices_in(time: Duration, each: Duration) -> usize {
+    let number = time.as_nanos() / each.as_nanos().max(1);
+    usize::try_from(number).unwrap_or(usize::MAX - 1)
 }
 
 impl Run {
@@ -310,35 +327,43 @@ impl Run {
             watched,
             begun: Instant::now(),
             slices: 0,
+            is_cut: false,
         })
     }
 
     /// Reads slices until the recording ends.
     fn follow(&mut self, wishes: &Wishes<'_>, cancel: &AtomicBool) -> Result<Ended, ProfileError> {
-        let mut next = wishes.interval;
         loop {
             let at = self.begun.elapsed();
-            if let (Some(due), Some(interval)) = (next, wishes.interval)
-                && at >= due
-            {
-                self.slice()?;
-                next = Some(due + interval);
-                continue;
-            }
             let is_cancelled = cancel.load(Ordering::Relaxed);
-            let is_full = self.slices + 1 >= SLICES_MAX;
-            if is_cancelled || is_full || wishes.duration.is_some_and(|most| at >= most) {
-                self.slice()?;
+            if is_cancelled || wishes.duration.is_some_and(|most| at >= most) {
+                self.last_slice(wishes)?;
                 return Ok(self.leave(is_cancelled));
             }
-            let until = [next, wishes.duration].into_iter().flatten().min();
-            let wait = until.map_or(LOOK_AGAIN, |until| LOOK_AGAIN.min(until.saturating_sub(at)));
+            let over = wishes.interval.map_or(0, |each| slices_in(at, each));
+            if over > self.slices && self.slices + 1 < SLICES_MAX {
+                self.slice(over.min(SLICES_MAX - 1))?;
+            }
+            // The end is looked for after each slice, also if reading takes longer than a slice.
+            let wait = self.until_next(wishes).min(LOOK_AGAIN);
             if self.has_ended(wait) {
                 self.tracks.iter_mut().for_each(|one| one.attached.settle());
-                self.slice()?;
+                self.last_slice(wishes)?;
                 return Ok(self.leave(false));
             }
         }
+    }
+
+    /// Returns the time until a slice or the recording must end.
+    fn until_next(&self, wishes: &Wishes<'_>) -> Duration {
+        let is_full = self.slices + 1 >= SLICES_MAX;
+        let interval = wishes.interval.filter(|_| !is_full);
+        let number = u32::try_from(self.slices + 1).unwrap_or(u32::MAX);
+        let slice = interval.map(|each| each.saturating_mul(number));
+        let until = [slice, wishes.duration].into_iter().flatten().min();
+        until.map_or(Duration::MAX, |until| {
+            until.saturating_sub(self.begun.elapsed())
+        })
     }
 
     /// Waits for the subject's end for a time; returns whether it has come.
@@ -355,12 +380,24 @@ impl Run {
         }
     }
 
-    fn slice(&mut self) -> Result<(), ProfileError> {
+    /// Reads, and ends the slice with this number, counted from 1. Slices before it that could not be
+    /// read in time are empty.
+    fn slice(&mut self, number: usize) -> Result<(), ProfileError> {
+        let missed = number.saturating_sub(self.slices + 1);
         for track in &mut self.tracks {
+            track.slicer.skip(missed);
             track.slice(&self.title)?;
         }
-        self.slices += 1;
+        self.slices += missed + 1;
         Ok(())
+    }
+
+    /// Ends the slice that lasts until now.
+    fn last_slice(&mut self, wishes: &Wishes<'_>) -> Result<(), ProfileError> {
+        let interval = wishes.interval;
+        let number = interval.map_or(1, |each| slices_in(self.begun.elapsed(), each) + 1);
+        self.is_cut = number > SLICES_MAX;
+        self.slice(number.min(SLICES_MAX))
     }
 
     fn leave(&mut self, is_cancelled: bool) -> Ended {
@@ -386,6 +423,11 @@ impl Run {
             losses: Vec::new(),
             captures: Vec::new(),
         };
+        if self.is_cut {
+            recording.losses.push(format!(
+                "its timeline has {SLICES_MAX} slices at most, so the last one is longer"
+            ));
+        }
         let mut leaving = Leaving::default();
         for mut track in self.tracks {
             recording.losses.append(&mut track.losses);
@@ -463,3 +505,6 @@ fn describe(subject: &Subject) -> String {
         Subject::Everything => "the whole machine".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use trawl_histogram::{Capture, json, openmetrics, otlp, text};
+use trawl_histogram::{Capture, Profile, json, openmetrics, otlp, text};
 use trawl_pictures::{Picture, Second, Story, Theme};
 use trawl_profile::Recording;
 
@@ -61,7 +61,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
         Format::Openmetrics => open_metrics(capture, openmetrics::Version::One)?,
         Format::Native => open_metrics(capture, openmetrics::Version::Two)?,
         Format::PrometheusProtobuf => openmetrics::protobuf::write(whole).map_err(usage)?,
-        Format::Otlp => (otlp::write(whole, now_unix_ns()).map_err(usage)? + "\n").into_bytes(),
+        Format::Otlp => {
+            (otlp::write(whole, end_unix_ns(whole)).map_err(usage)? + "\n").into_bytes()
+        }
     };
     match &args.output {
         Some(path) => write(path, &bytes)?,
@@ -177,6 +179,12 @@ fn chosen<'r>(recording: &'r Recording, args: &ExportArgs) -> Result<&'r Capture
 
 fn lacks(file: &Path, layer: &str) -> Failure {
     usage(format!("{} has no layer {layer}", file.display()))
+}
+
+/// Returns when the recording ended, as far as it says so.
+fn end_unix_ns(profile: &Profile) -> u64 {
+    let began = profile.start_unix_ns.zip(profile.duration_ns);
+    began.map_or_else(now_unix_ns, |(start, lasted)| start.saturating_add(lasted))
 }
 
 fn now_unix_ns() -> u64 {

@@ -98,7 +98,7 @@ struct RecordArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     duration: Option<Duration>,
     /// Keep a timeline with a slice for each TIME
-    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     slices: Option<Duration>,
     /// Tell calls apart by WHAT: program, thread or, at the layer user, call-site
     #[arg(long, value_name = "WHAT", value_parser = subject::parse_by)]
@@ -144,7 +144,7 @@ struct WatchArgs {
     #[command(flatten)]
     layers: LayerArgs,
     /// Show the calls of the last TIME
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = crate::fresh::parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     interval: Duration,
     /// Stop after N intervals
     #[arg(long, value_name = "N")]
@@ -210,7 +210,7 @@ struct MountArgs {
     #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
     duration: Option<Duration>,
     /// Keep a timeline with a slice for each TIME
-    #[arg(long, value_name = "TIME", value_parser = crate::fresh::parse_time)]
+    #[arg(long, value_name = "TIME", value_parser = parse_interval)]
     slices: Option<Duration>,
     /// Use N buckets for each doubling of the latency, 1 to 8
     #[arg(short, long, value_name = "N", default_value = "1", value_parser = parse_resolution)]
@@ -326,6 +326,14 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<Exit, Failure> {
         Action::Watch(args) => watch::run(args),
         Action::Export(args) => export::run(args),
         Action::Layers(args) => layers::run(args),
+    }
+}
+
+fn parse_interval(text: &str) -> Result<Duration, String> {
+    let interval = crate::fresh::parse_time(text).map_err(|why| why.to_string())?;
+    match interval.is_zero() {
+        true => Err("it must not be 0".to_owned()),
+        false => Ok(interval),
     }
 }
 

@@ -127,6 +127,14 @@ fn functions_of_the_c_library_are_recorded_without_rights() {
         ours["read"] >= 6 && ours["read"] <= theirs["read"],
         "{ours:?}"
     );
+    // Each recording measures the frequency of the cycle counter again.
+    for name in ["../a", "../b"] {
+        let mut trawl = site.command();
+        trawl.args(["profile", "record", "-q", "--layer", "user", "-o", name]);
+        oracle::run(trawl.args(["--", "/bin/true"]).current_dir(site.tree())).expect_code(0);
+    }
+    let ran = site.run("profile diff ../a ../b");
+    assert!(ran.code != Some(2) && ran.errors().is_empty(), "{ran}");
     let ran = site.run("profile record -q --layer user --all --duration 1s -o ../made");
     assert!(
         ran.code == Some(2) && ran.errors().contains("COMMAND"),
@@ -282,6 +290,11 @@ fn a_recording_ends_as_its_command_does() {
         let ran = record(words);
         assert_eq!(ran.code, Some(code), "{ran}");
     }
+    let ran = record(&["--slices", "0s", "--", "true"]);
+    assert!(
+        ran.code == Some(2) && ran.errors().contains("--slices"),
+        "{ran}"
+    );
     let ran = record(&["--slices", "100ms", "--", "sleep", "0.35"]).expect_code(0);
     assert!(ran.errors().is_empty(), "{ran}");
     let json = site.run("profile export --as json ../made").expect_code(0);
@@ -414,6 +427,15 @@ fn exports_are_what_their_readers_expect() {
         metric["exponentialHistogram"]["dataPoints"][0]["count"],
         "3"
     );
+    // The time of a cumulative point is that of the reading, not of the export.
+    let times = "\"title\":\"x\",\"start_unix_ns\":1000,\"duration_ns\":234";
+    let timed = RECORDING.replace("\"title\":\"x\"", times);
+    std::fs::write(site.scratch.join("timed"), timed).unwrap();
+    let otlp = site.run("profile export --as otlp ../timed").expect_code(0);
+    let otlp: Value = serde_json::from_slice(&otlp.stdout).expect("JSON");
+    let metric = &otlp["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];
+    let point = &metric["exponentialHistogram"]["dataPoints"][0];
+    assert_eq!(point["timeUnixNano"], "1234");
     let text = export("openmetrics");
     assert!(text.ends_with("# EOF\n"), "{text}");
     assert!(

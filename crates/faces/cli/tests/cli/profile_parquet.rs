@@ -114,6 +114,32 @@ fn a_rewritten_file_keeps_what_its_rows_still_prove() {
     assert_eq!(report(&site, "in.parquet"), report(&site, "../two"));
 }
 
+/// A layer without rows stays, if none of its calls had returned.
+#[test]
+fn layers_whose_calls_are_all_in_flight_stay() {
+    let site = recording_site("profile-parquet-in-flight");
+    let recording = std::fs::read_to_string(site.scratch.join("recording")).unwrap();
+    let captures = recording.lines().skip(1);
+    let in_flight: String = captures
+        .map(|line| {
+            let line = line.replace("system-calls", "block");
+            let line = line.replace("\"left\":3", "\"left\":0");
+            let line = line.replace("\"total\":12,\"min\":2,\"max\":6", "\"total\":0");
+            line.replace("[0,1,2]", "[]") + "\n"
+        })
+        .collect();
+    std::fs::write(site.scratch.join("two"), recording + &in_flight).unwrap();
+    site.run("profile export --as parquet -o in.parquet ../two")
+        .expect_code(0);
+    let block = |file: &str| {
+        let ran = site.run(&format!("profile export --as json --layer block {file}"));
+        serde_json::from_slice::<Value>(&ran.expect_code(0).stdout).unwrap()
+    };
+    let original = block("../two");
+    assert_eq!(original["operations"][0]["histogram"]["entered"], 3);
+    assert_eq!(block("in.parquet"), original);
+}
+
 /// ARCHITECTURE.md: "Outside bytes are hostile". Each damaged file is read or refused, in words.
 #[test]
 fn damaged_files_are_refused_or_read_and_never_panic() {

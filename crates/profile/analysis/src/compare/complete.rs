@@ -62,7 +62,7 @@ pub fn compare<'a>(
     method: Method,
     settings: &Settings,
 ) -> Result<Comparison<'a>> {
-    if first.unit() != second.unit() {
+    if !first.unit().is_comparable_to(second.unit()) {
         return Err(AnalysisError::Units {
             first: first.unit().to_string(),
             second: second.unit().to_string(),

@@ -123,3 +123,14 @@ fn the_number_of_operations_is_limited() {
     one.add("op0", &Histogram::new(Resolution::ONE))
         .expect("known");
 }
+
+#[test]
+fn cycles_that_were_measured_twice_are_comparable() {
+    let cycles = |hz: u64| Unit::Cycles {
+        frequency_hz: hz.try_into().expect("not 0"),
+    };
+    assert!(cycles(2_499_998_143).is_comparable_to(cycles(2_499_997_653)));
+    assert!(!cycles(2_500_000_000).is_comparable_to(cycles(2_600_000_000)));
+    assert!(!cycles(1_000_000_000).is_comparable_to(Unit::Nanoseconds));
+    assert!(Unit::Nanoseconds.is_comparable_to(Unit::Nanoseconds));
+}

@@ -120,6 +120,38 @@ fn children_have_regions_of_their_own() {
 }
 
 #[test]
+fn a_child_of_vfork_takes_no_region_for_its_parent() {
+    let Some((_place, program)) = compiled("children of vfork", "guest", &[]) else {
+        return;
+    };
+    for options in ways() {
+        let (_, reading) = site::recorded(&options, &program, &["300000"]);
+        let lseek = reading.whole.get("lseek").expect("called");
+        // That of the child has no region.
+        assert_eq!(lseek.counts().entered, 2 * 300_000 + 2, "{options:?}");
+        assert_eq!(lseek.recorded(), 2 * 300_000 + 1, "{options:?}");
+        assert_eq!((lseek.in_flight(), reading.without_region), (0, 1));
+    }
+}
+
+#[test]
+fn processes_that_end_without_destructors_leave_regions_to_other_programs() {
+    let scratch = Scratch::new("user-profile-exits");
+    let file = scratch.join("file");
+    std::fs::write(&file, "text\n").expect("written");
+    let options = Options {
+        threads_max: 8,
+        ..Options::default()
+    };
+    let file = file.display();
+    let script = format!("for i in $(seq 60); do (read x < {file}); done; cat {file}");
+    let (ran, reading) = site::recorded(&options, "sh", &["-c", &script]);
+    assert_eq!(ran.text().trim(), "text");
+    assert_eq!(reading.without_region, 0);
+    assert!(entered(&reading.programs["cat"], "read") >= 2);
+}
+
+#[test]
 fn calls_without_a_region_are_dropped_and_counted() {
     let Some((_place, program)) = compiled("dropped calls", "many", &[]) else {
         return;

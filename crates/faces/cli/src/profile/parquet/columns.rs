@@ -2,7 +2,10 @@
 //! further columns beside them, required or optional, integers of any width or as floating-point
 //! numbers, as sums of databases are.
 //!
-//! The bytes are untrusted: wrong types, missing values and too many rows are errors.
+//! The bytes are untrusted: wrong types, missing values, too many rows and too long names are errors.
+
+use std::collections::HashSet;
+use std::rc::Rc;
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
@@ -10,15 +13,17 @@ use parquet::file::reader::{FileReader, RowGroupReader};
 
 /// The most rows that are read.
 const ROWS_MAX: usize = 1 << 23;
+/// The most bytes of different names in a column. Each is in memory once, however many rows have it.
+const NAMES_MAX_BYTES: usize = 16 << 20;
 /// Values that are decoded at a time.
 const BATCH: usize = 8192;
 
 /// The rows.
 #[derive(Default)]
 pub(super) struct Columns {
-    pub(super) layer: Vec<String>,
+    pub(super) layer: Vec<Rc<str>>,
     pub(super) slice: Vec<u64>,
-    pub(super) operation: Vec<String>,
+    pub(super) operation: Vec<Rc<str>>,
     pub(super) bucket: Vec<u64>,
     pub(super) calls: Vec<u64>,
     /// Empty, as the next two, in files of earlier versions.
@@ -45,6 +50,7 @@ fn check(reader: &dyn FileReader) -> Result<(), String> {
 pub(super) fn read(reader: &dyn FileReader) -> Result<Columns, String> {
     let mut columns = Columns::default();
     check(reader)?;
+    let (mut layers, mut operations) = (Names::default(), Names::default());
     let mut rows = 0_usize;
     for at in 0..reader.num_row_groups() {
         let group = reader
@@ -59,9 +65,9 @@ pub(super) fn read(reader: &dyn FileReader) -> Result<Columns, String> {
             group: &*group,
             rows: own,
         };
-        group.texts("layer", &mut columns.layer)?;
+        group.texts("layer", &mut layers, &mut columns.layer)?;
         group.numbers("slice", &mut columns.slice)?;
-        group.texts("operation", &mut columns.operation)?;
+        group.texts("operation", &mut operations, &mut columns.operation)?;
         group.numbers("bucket", &mut columns.bucket)?;
         group.numbers("calls", &mut columns.calls)?;
         group.optional("resolution", &mut columns.resolution)?;
@@ -71,14 +77,37 @@ pub(super) fn read(reader: &dyn FileReader) -> Result<Columns, String> {
     Ok(columns)
 }
 
+/// Names that were met.
+#[derive(Default)]
+struct Names {
+    met: HashSet<Rc<str>>,
+    bytes: usize,
+}
+
+impl Names {
+    /// Returns the name; `None` if there would be too many.
+    fn of(&mut self, name: &str) -> Option<Rc<str>> {
+        if let Some(met) = self.met.get(name) {
+            return Some(Rc::clone(met));
+        }
+        self.bytes += name.len();
+        if self.bytes > NAMES_MAX_BYTES {
+            return None;
+        }
+        let name = Rc::<str>::from(name);
+        self.met.insert(Rc::clone(&name));
+        Some(name)
+    }
+}
+
 struct Group<'g> {
     group: &'g dyn RowGroupReader,
     rows: usize,
 }
 
 impl Group<'_> {
-    fn texts(&self, name: &str, into: &mut Vec<String>) -> Result<(), String> {
-        let text = |bytes: &ByteArray| std::str::from_utf8(bytes.data()).ok().map(str::to_owned);
+    fn texts(&self, name: &str, names: &mut Names, into: &mut Vec<Rc<str>>) -> Result<(), String> {
+        let text = |bytes: &ByteArray| names.of(std::str::from_utf8(bytes.data()).ok()?);
         match self.reader(name)? {
             ColumnReader::ByteArrayColumnReader(reader) => self.values(name, reader, text, into),
             _ => Err(format!("its column {name} has no text")),
@@ -130,7 +159,7 @@ impl Group<'_> {
         &self,
         name: &str,
         mut reader: ColumnReaderImpl<T>,
-        value: impl Fn(&T::T) -> Option<V>,
+        mut value: impl FnMut(&T::T) -> Option<V>,
         into: &mut Vec<V>,
     ) -> Result<(), String> {
         let wrong = || format!("its column {name} has a value that does not belong there");
@@ -150,5 +179,21 @@ impl Group<'_> {
             left = left.saturating_sub(records);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_in_memory_once_and_not_without_limit() {
+        let mut names = Names::default();
+        let long = "x".repeat(NAMES_MAX_BYTES / 2);
+        let first = names.of(&long).unwrap();
+        for _ in 0..1000 {
+            assert!(Rc::ptr_eq(&first, &names.of(&long).unwrap()));
+        }
+        assert!(names.of(&"y".repeat(NAMES_MAX_BYTES)).is_none());
     }
 }

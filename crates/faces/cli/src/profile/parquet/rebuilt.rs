@@ -5,7 +5,7 @@
 //! changed or left out, the total is estimated from the buckets, as the analysis does (§3.1.5), and
 //! the extremes are unknown. Operations without rows are left out, unless they never had any.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU64;
 
 use trawl_histogram::{Capture, Histogram, Profile, Resolution, SLICES_MAX, Slice, Sliced, Unit};
@@ -14,6 +14,9 @@ use trawl_profile::{Machine, Recording};
 
 use super::NANOSECONDS;
 use super::columns::Columns;
+
+/// The most buckets that are in memory: 512 MiB.
+const CELLS_MAX: usize = 1 << 26;
 
 /// Buckets by slice and operation.
 type Buckets = BTreeMap<u64, BTreeMap<String, Vec<u64>>>;
@@ -41,17 +44,28 @@ pub(super) fn recording(
     let described = std::mem::take(&mut recording.captures);
     let mut names: Vec<&str> = described.iter().map(layer_of).collect();
     names.extend(order);
+    let mut made = BTreeSet::new();
     for name in names {
-        // A layer of the metadata has no rows any more, or has been made already.
+        let known = described.iter().find(|one| layer_of(one) == name);
         let Some(layer) = layers.remove(name) else {
+            // It has been made already, has no rows any more, or never had any.
+            if let Some(known) = known.filter(|known| made.insert(name) && is_empty(known)) {
+                recording.captures.push(known.clone());
+            }
             continue;
         };
-        let known = described.iter().find(|one| layer_of(one) == name);
+        made.insert(name);
         let capture = capture(name, layer, known);
         let capture = capture.map_err(|cause| format!("layer {name}: {cause}"))?;
         recording.captures.push(capture);
     }
     Ok(recording)
+}
+
+/// Returns whether no call of a layer returned.
+fn is_empty(capture: &Capture) -> bool {
+    let mut operations = capture.profile.whole().operations();
+    operations.all(|(_, one)| one.recorded() == 0)
 }
 
 fn layer_of(capture: &Capture) -> &str {
@@ -61,15 +75,17 @@ fn layer_of(capture: &Capture) -> &str {
 /// Sorts rows by layer; returns the layers' names, too, in the order of the rows.
 fn layers(columns: &Columns) -> Result<(BTreeMap<&str, Layer>, Vec<&str>), String> {
     let (mut layers, mut order) = (BTreeMap::<&str, Layer>::new(), Vec::new());
+    let mut cells = 0;
     for (row, name) in columns.layer.iter().enumerate() {
+        let name: &str = name;
         let number = |column: &[u64]| column.get(row).copied();
         let missing = || format!("row {row} is not complete");
         let slice = number(&columns.slice).ok_or_else(missing)?;
         let bucket = number(&columns.bucket).ok_or_else(missing)?;
         let calls = number(&columns.calls).ok_or_else(missing)?;
         let operation = columns.operation.get(row).ok_or_else(missing)?;
-        if !layers.contains_key(name.as_str()) {
-            order.push(name.as_str());
+        if !layers.contains_key(name) {
+            order.push(name);
         }
         let layer = layers.entry(name).or_insert_with(|| Layer {
             buckets: Buckets::new(),
@@ -79,7 +95,10 @@ fn layers(columns: &Columns) -> Result<(BTreeMap<&str, Layer>, Vec<&str>), Strin
                 number(&columns.slice_ns),
             ],
         });
-        layer.add(slice, operation, bucket, calls)?;
+        cells += layer.add(slice, operation, bucket, calls)?;
+        if cells > CELLS_MAX {
+            return Err(format!("its slices have more than {CELLS_MAX} buckets"));
+        }
         if order.len() > CAPTURES_MAX {
             return Err(format!("it has more than {CAPTURES_MAX} layers"));
         }
@@ -88,7 +107,14 @@ fn layers(columns: &Columns) -> Result<(BTreeMap<&str, Layer>, Vec<&str>), Strin
 }
 
 impl Layer {
-    fn add(&mut self, slice: u64, operation: &str, bucket: u64, calls: u64) -> Result<(), String> {
+    /// Adds calls, and returns how many buckets were added for that.
+    fn add(
+        &mut self,
+        slice: u64,
+        operation: &str,
+        bucket: u64,
+        calls: u64,
+    ) -> Result<usize, String> {
         let slices = SLICES_MAX as u64;
         if slice >= slices {
             return Err(format!("slice {slice} is beyond the limit of {slices}"));
@@ -101,11 +127,13 @@ impl Layer {
             slice.insert(operation.to_owned(), Vec::new());
         }
         let buckets = slice.entry(operation.to_owned()).or_default();
-        buckets.resize(buckets.len().max(bucket + 1), 0);
+        let before = buckets.len();
+        buckets.resize(before.max(bucket + 1), 0);
+        let added = buckets.len() - before;
         let sum = buckets.get_mut(bucket);
         let sum = sum.ok_or("a bucket is missing")?;
         *sum = sum.checked_add(calls).ok_or("the calls exceed 64 bits")?;
-        Ok(())
+        Ok(added)
     }
 }
 

@@ -21,15 +21,13 @@ use super::{WatchArgs, failed, recorded};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
+use crate::output::say;
 
 /// How soon an interrupt or another size of the terminal is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Watches until the subject ends, a key or an interrupt ends it, or all intervals are over.
 pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
-    if args.interval.is_zero() {
-        return Err(Failure::Usage("the interval must not be 0".into()));
-    }
     let is_live = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     let subject = args.subject.subject()?;
     let wishes = Wishes {
@@ -62,10 +60,15 @@ pub(super) fn run(args: &WatchArgs) -> Result<Exit, Failure> {
         true => watching.show()?,
         false => watching.print()?,
     }
+    let losses = watching.watch.losses();
+    for loss in &losses {
+        say(format_args!("what was shown is incomplete: {loss}"));
+    }
     let status = watching.watch.leave();
-    Ok(status.map_or(Exit::Complete, |status| {
-        Exit::Command(recorded::code(status))
-    }))
+    Ok(match status {
+        Some(status) => Exit::Command(recorded::code(status)),
+        None => Exit::from_issues(losses.len() as u64),
+    })
 }
 
 struct Watching {
