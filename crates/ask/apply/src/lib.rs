@@ -5,10 +5,11 @@
 //! - [`pool`]: the workers, each of which takes members and runs commands.
 //! - `children`: the commands that run now, and signals to them.
 //! - `output`: output that is written whole, in order of ends or of members.
+//! - `stream`: members that a command cannot open anew, copied into files.
 //!
-//! Invariants: every delivered member goes to exactly one command, or the run ends with an error or
-//! an interrupt; no command has a descriptor of a member other than its own; with several commands
-//! at once, the output of each is written without a gap.
+//! Invariants: every delivered member goes to exactly one command or is a problem, or the run ends
+//! with an error or an interrupt; no command has a descriptor of a member other than its own; with
+//! several commands at once, the output of each is written without a gap.
 //!
 //! This crate knows nothing of names, and prints nothing: problems and failures go to a listener.
 
@@ -20,6 +21,7 @@ pub mod command;
 mod error;
 mod output;
 pub mod pool;
+mod stream;
 
 pub use ahead::{Ahead, GROUP_BYTES_MAX, GROUP_FILES_MAX, OneByOne, fetch_group};
 pub use command::Command;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use trawl_model::sync::lock;
+use trawl_sets::member::Op;
 use trawl_sets::{Opened, Problem, Set};
 use trawl_sys::child::{Group, SignalMask, Start, Stdin};
 use trawl_sys::command::Ended;
@@ -19,11 +20,16 @@ use crate::children::Children;
 use crate::command::{Command, Way, argument};
 use crate::error::ApplyError;
 use crate::output::{self, Writer};
+use crate::stream::{self, Copied};
 
 /// Time that commands have to end after a signal before they are killed.
 const GRACE: Duration = Duration::from_secs(2);
 /// Maximum number of descriptors that a command for many members gets.
 const DESCRIPTORS_MAX: usize = 64;
+/// Where a command finds its descriptors, by number.
+const DESCRIPTORS: &str = "/dev/fd/";
+/// Maximum length of the argument that is a descriptor.
+const DESCRIPTOR_BYTES_MAX: usize = DESCRIPTORS.len() + 10;
 /// errno(3) of a command line that is too long.
 const E2BIG: i32 = 7;
 /// errno(3) of a process that cannot be made now.
@@ -40,7 +46,8 @@ const SIGCONT: i32 = 18;
 /// How a command gets its member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Feeding {
-    /// By its path; a member without one as `/dev/fd/N`, an inherited descriptor.
+    /// By its path; a member without one as `/dev/fd/N`, an inherited descriptor. A FIFO or a
+    /// socket, which cannot be opened anew, is copied to a file before.
     #[default]
     Name,
     /// On standard input; the path is filled in where there are braces.
@@ -224,38 +231,64 @@ struct Source {
 #[derive(Debug)]
 struct Load {
     number: u64,
-    names: Vec<Vec<u8>>,
-    arguments: Vec<Vec<u8>>,
+    members: Vec<Member>,
+    /// Number of bytes of all arguments, each with its NUL; at most.
     bytes: usize,
-    /// Descriptors that the command has.
-    files: Vec<File>,
+    /// Number of descriptors that the command has.
+    descriptors: usize,
+}
+
+/// A member for a command.
+#[derive(Debug)]
+struct Member {
+    name: Vec<u8>,
+    /// The descriptor that the command has; `None` if it opens the path itself.
+    file: Option<File>,
+    is_stream: bool,
+}
+
+impl Member {
+    fn argument(&self, feeding: Feeding) -> Vec<u8> {
+        match (&self.file, feeding) {
+            (Some(file), Feeding::Name) => {
+                format!("{DESCRIPTORS}{}", file.as_raw_fd()).into_bytes()
+            }
+            _ => argument(&self.name),
+        }
+    }
+
+    /// Returns the length of the argument, at most: a copy has another descriptor.
+    fn argument_bytes(&self, feeding: Feeding) -> usize {
+        match (&self.file, feeding) {
+            (Some(_), Feeding::Name) => DESCRIPTOR_BYTES_MAX,
+            _ => argument(&self.name).len(),
+        }
+    }
 }
 
 impl Load {
     fn of(opened: Opened, feeding: Feeding) -> Load {
-        let number = opened.file.as_raw_fd();
         // A file below the mount of a server has a path.
         let is_remote = opened.is_stream || trawl_sets::name::is_url(&opened.name);
-        let (word, is_kept) = match feeding {
-            Feeding::Input => (argument(&opened.name), true),
-            Feeding::Name if is_remote => (format!("/dev/fd/{number}").into_bytes(), true),
-            // Its bytes are cached by now; the command opens it again.
-            Feeding::Name => (argument(&opened.name), false),
+        // The bytes of a file with a path are cached by now; the command opens it again.
+        let is_kept = is_remote || feeding == Feeding::Input;
+        let member = Member {
+            name: opened.name,
+            file: is_kept.then_some(opened.file),
+            is_stream: opened.is_stream,
         };
         Load {
             number: 0,
-            bytes: word.len() + 1,
-            names: vec![opened.name],
-            arguments: vec![word],
-            files: is_kept.then_some(opened.file).into_iter().collect(),
+            bytes: member.argument_bytes(feeding) + 1,
+            members: vec![member],
+            descriptors: usize::from(is_kept),
         }
     }
 
     fn add(&mut self, other: Load) {
         self.bytes += other.bytes;
-        self.names.extend(other.names);
-        self.arguments.extend(other.arguments);
-        self.files.extend(other.files);
+        self.members.extend(other.members);
+        self.descriptors += other.descriptors;
     }
 }
 
@@ -349,9 +382,9 @@ impl Run<'_> {
             None => self.next()?,
         };
         if self.command.way() == Way::Batch {
-            while load.names.len() < self.options.batch_members
-                && load.names.len() < self.command.room().words
-                && load.files.len() < DESCRIPTORS_MAX
+            while load.members.len() < self.options.batch_members
+                && load.members.len() < self.command.room().words
+                && load.descriptors < DESCRIPTORS_MAX
             {
                 let Some(more) = self.next() else { break };
                 if load.bytes + more.bytes > self.command.room().bytes {
@@ -371,25 +404,69 @@ impl Run<'_> {
         loop {
             match self.set.iterate()? {
                 Ok(opened) => return Some(Load::of(opened, self.options.feeding)),
-                Err(problem) => {
-                    self.counts.problems.fetch_add(1, Ordering::Relaxed);
-                    self.listener.problem(&problem);
-                }
+                Err(problem) => self.tell(&problem),
             }
         }
     }
 
+    fn tell(&self, problem: &Problem) {
+        self.counts.problems.fetch_add(1, Ordering::Relaxed);
+        self.listener.problem(problem);
+    }
+
+    /// Copies the streams among members that a command opens anew. Leaves out members that cannot
+    /// be read. Returns `None` if no command may start any more.
+    fn openable(&self, members: Vec<Member>) -> Option<Vec<Member>> {
+        if self.options.feeding == Feeding::Input {
+            return Some(members);
+        }
+        let mut openable = Vec::with_capacity(members.len());
+        for mut member in members {
+            let copied = match &member.file {
+                Some(file) if member.is_stream => {
+                    stream::copied(file, || self.children.are_stopped())
+                }
+                _ => Ok(Copied::Needless),
+            };
+            match copied {
+                Ok(Copied::Whole(copy)) => member.file = Some(copy),
+                Ok(Copied::Needless) => {}
+                Ok(Copied::Stopped) => return None,
+                Err(source) => {
+                    self.tell(&Problem {
+                        name: member.name,
+                        op: Op::Fetch,
+                        source,
+                    });
+                    continue;
+                }
+            }
+            openable.push(member);
+        }
+        Some(openable)
+    }
+
     /// Runs the command for these members.
     fn run(&self, load: Load) {
+        let Some(members) = self.openable(load.members) else {
+            return;
+        };
+        if members.is_empty() {
+            // Outputs in order wait for each number.
+            return self.write(load.number, None);
+        }
         let output = match self.writer.as_ref().map(|_| output::file()).transpose() {
             Ok(output) => output,
             Err(error) => return self.end(ApplyError::System(error)),
         };
-        let words = self.command.filled(&load.arguments);
+        let feeding = self.options.feeding;
+        let arguments = members.iter().map(|member| member.argument(feeding));
+        let words = self.command.filled(&arguments.collect::<Vec<_>>());
         let began = Instant::now();
         let started = {
-            let kept: Vec<BorrowedFd<'_>> = load.files.iter().map(AsFd::as_fd).collect();
-            let (stdin, inherited) = match (self.options.feeding, &kept[..]) {
+            let files = members.iter().filter_map(|member| member.file.as_ref());
+            let kept: Vec<BorrowedFd<'_>> = files.map(AsFd::as_fd).collect();
+            let (stdin, inherited) = match (feeding, &kept[..]) {
                 (Feeding::Input, [file]) => (Stdin::From(*file), &[][..]),
                 (_, kept) if self.writer.is_none() => (Stdin::Inherited, kept),
                 (_, kept) => (Stdin::Nothing, kept),
@@ -405,7 +482,7 @@ impl Run<'_> {
         };
         let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.counts.command_ns.fetch_add(took, Ordering::Relaxed);
-        let count = load.names.len() as u64;
+        let count = members.len() as u64;
         match started {
             Ok(None) => return,
             Ok(Some(Ended::Code(0))) => {}
@@ -414,11 +491,11 @@ impl Run<'_> {
             Ok(Some(Ended::Signal(SIGPIPE))) if self.writer.is_none() && has_no_reader() => {
                 return self.end(ApplyError::Output(io::ErrorKind::BrokenPipe.into()));
             }
-            Ok(Some(ended)) => self.fail(&load.names, &Failed::Ended(ended)),
+            Ok(Some(ended)) => self.fail(&members, &Failed::Ended(ended)),
             Err(error)
                 if error.raw_os_error() == Some(E2BIG) || self.command.has_filled_program() =>
             {
-                self.fail(&load.names, &Failed::Start(error));
+                self.fail(&members, &Failed::Start(error));
             }
             Err(source) => {
                 let program = self.command.program().to_vec();
@@ -454,10 +531,11 @@ impl Run<'_> {
         }
     }
 
-    fn fail(&self, members: &[Vec<u8>], how: &Failed) {
+    fn fail(&self, members: &[Member], how: &Failed) {
         let count = members.len() as u64;
         self.counts.failed.fetch_add(count, Ordering::Relaxed);
-        self.listener.failed(members, how);
+        let names: Vec<Vec<u8>> = members.iter().map(|one| one.name.clone()).collect();
+        self.listener.failed(&names, how);
     }
 
     /// Ends the run with an error; the first one counts.

@@ -1,6 +1,7 @@
 //! Lists the members of a set without fetching them.
 
-use std::time::Duration;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use trawl_call::Attributes;
 use trawl_find::record;
@@ -22,7 +23,7 @@ use crate::live;
 use crate::output::{Device, say};
 use crate::rows::{self, Report};
 
-/// How soon an interrupt is noticed while nothing is found.
+/// How soon listed members are shown and an interrupt is noticed while nothing further is found.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub(super) const PATH: Field = fields::PATH;
@@ -60,7 +61,8 @@ pub(super) fn list(
     let mut report = rows::report(&SCHEMA, form);
     let ending = Ending::of(args);
     let (mut problems, mut count, mut all) = (0, 0u64, Vec::new());
-    while let Some(member) = next(&set, args) {
+    let mut coming = Coming::of(&set, args);
+    while let Some(member) = coming.next(&mut report)? {
         match member {
             Ok(_) if args.size => count += 1,
             Ok(member) if args.sort => all.push(member),
@@ -84,18 +86,44 @@ pub(super) fn list(
     Ok(Exit::from_issues(problems))
 }
 
-/// Returns the next member or problem. If names run commands, an interrupt ends the listing here, so
-/// that the commands are ended, too.
-fn next(set: &Set, args: &SetArgs) -> Option<Result<Digest, Problem>> {
-    if !args.allow_commands {
-        return set.digest();
-    }
-    loop {
-        if live::is_interrupted() {
-            return None;
+/// The members that are still to come.
+struct Coming<'s> {
+    set: &'s Set,
+    /// Names run commands, which have to be ended.
+    runs_commands: bool,
+    /// When to show what was listed, if nothing further has been found by then.
+    show_at: Instant,
+}
+
+impl<'s> Coming<'s> {
+    fn of(set: &'s Set, args: &SetArgs) -> Coming<'s> {
+        Coming {
+            set,
+            runs_commands: args.allow_commands,
+            show_at: Instant::now() + LOOK_AGAIN,
         }
-        if let Ok(next) = set.digest_timeout(LOOK_AGAIN) {
-            return next;
+    }
+
+    /// Returns the next member or problem, and shows those before if it has to be waited for. If
+    /// names run commands, an interrupt ends the listing here, so that the commands are ended, too.
+    ///
+    /// # Errors
+    /// Fails if nobody reads the listing any more, or it cannot be written.
+    fn next(&mut self, report: &mut Report) -> Result<Option<Result<Digest, Problem>>, Failure> {
+        loop {
+            if self.runs_commands && live::is_interrupted() {
+                return Ok(None);
+            }
+            let left = self.show_at.saturating_duration_since(Instant::now());
+            if let Ok(next) = self.set.digest_timeout(left) {
+                return Ok(next);
+            }
+            report.output().flush().map_err(Failure::Write)?;
+            // Without anything to write, no failed write tells of it.
+            if trawl_sys::wait::is_hung_up(io::stdout()) {
+                return Err(Failure::Write(io::ErrorKind::BrokenPipe.into()));
+            }
+            self.show_at = Instant::now() + LOOK_AGAIN;
         }
     }
 }

@@ -1,9 +1,11 @@
 //! `trawl set`: lists of members, and commands on them. Oracles are the shell and xargs.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle;
@@ -209,4 +211,100 @@ fn an_interrupt_of_a_listing_ends_the_commands_of_names() {
         assert!(Instant::now() < until, "the command's own process runs on");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+#[test]
+fn large_members_of_a_server_are_opened_by_name() {
+    const BYTES: usize = 20_000_000;
+    let site = Site::empty("set-server");
+    let bytes: Vec<u8> = (0..=250u8).cycle().take(BYTES).collect();
+    std::fs::write(site.tree().join("large"), bytes).unwrap();
+    std::fs::write(site.tree().join("small"), "x").unwrap();
+    let socket = site.scratch.join("socket");
+    let _server = crate::remote::listen(Path::new(env!("CARGO_BIN_EXE_trawl")), &socket);
+    let there = format!("unix://{}:{}", socket.display(), site.tree().display());
+    let large = format!("{there}/large");
+    for jobs in ["-j1", "-j2"] {
+        let ran = site.trawl(&["set", jobs, &large, "--", "cmp", "{}", "large"]);
+        assert_eq!(ran.code, Some(0), "{ran}");
+    }
+    let both = format!("{there}/{{large,small}}");
+    let ran = site.trawl(&["set", &both, "--", "wc", "-c", "{}", "+"]);
+    assert_eq!(ran.code, Some(0), "{ran}");
+    let total = format!("{} total", BYTES + 1);
+    assert!(ran.text().trim_end().ends_with(&total), "{ran}");
+}
+
+#[test]
+fn a_fifo_without_a_writer_is_an_empty_member() {
+    let site = Site::empty("set-fifo");
+    std::fs::write(site.tree().join("file"), "content").unwrap();
+    let made = oracle::command("mkfifo")
+        .arg(site.tree().join("fifo"))
+        .status();
+    assert!(made.unwrap().success());
+    for words in [
+        &["set", "*", "--", "cat"][..],
+        &["set", "-j2", "*", "--", "cat"],
+        &["set", "*", "--stdin", "--", "cat"],
+    ] {
+        // A command that waits for a writer would wait for ever.
+        let mut command = oracle::command("timeout");
+        command
+            .arg("120")
+            .arg(env!("CARGO_BIN_EXE_trawl"))
+            .args(words)
+            .current_dir(site.tree());
+        let ran = oracle::run(&mut command);
+        assert_eq!((ran.code, ran.text()), (Some(0), "content".into()), "{ran}");
+    }
+}
+
+/// Starts a listing that goes to a pipe.
+fn listing(site: &Site, name: &str) -> (Child, BufReader<std::process::ChildStdout>) {
+    let mut command = site.command();
+    command.args(["set", "--allow-commands", name]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    (child, lines)
+}
+
+#[test]
+fn members_are_listed_while_others_are_found() {
+    let site = Site::empty("set-flow");
+    // The second name comes once the first one was seen.
+    let script = "echo a; i=0; while ! test -e seen && test $i -lt 6000; do sleep 0.01; \
+                  i=$((i+1)); done; test -e seen && echo b";
+    let (mut child, mut lines) = listing(&site, &format!("%{script}%"));
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert_eq!(line, "a\n");
+    std::fs::write(site.tree().join("seen"), "").unwrap();
+    line.clear();
+    lines.read_line(&mut line).unwrap();
+    assert_eq!(line, "b\n", "the first name was not shown at once");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_listing_ends_with_its_reader() {
+    let site = Site::empty("set-reader");
+    // Names that were listed already are not listed again, so nothing more is written.
+    let (mut child, mut lines) = listing(&site, "%yes%");
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    assert_eq!(line, "y\n");
+    drop(lines);
+    let until = Instant::now() + Duration::from_secs(60);
+    let ended = loop {
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        if Instant::now() >= until {
+            child.kill().unwrap();
+            panic!("it goes on without a reader");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    };
+    assert_eq!(ended.code(), Some(0));
 }
