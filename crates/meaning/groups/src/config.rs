@@ -12,7 +12,7 @@ use trawl_sys::settings;
 use crate::error::GroupsError;
 
 /// Largest file of rules or edits in bytes.
-const BYTES_MAX: u64 = 16 << 20;
+pub(crate) const BYTES_MAX: u64 = 16 << 20;
 /// Permissions for writing that only the owner may have.
 const OTHERS_WRITE: u32 = 0o022;
 /// Rules for all users.

@@ -184,7 +184,8 @@ impl EditsFile {
     /// Changes the edits and replaces the file as a whole. Others who change it meanwhile wait.
     ///
     /// # Errors
-    /// Those of `with`, after which nothing is changed, and if the file cannot be read or written.
+    /// Those of `with`, and if the file would be too large to be read again, after which nothing is
+    /// changed; and if the file cannot be read or written.
     pub fn change(
         &self,
         with: impl FnOnce(&mut Edits) -> Result<(), GroupsError>,
@@ -196,9 +197,16 @@ impl EditsFile {
         let replacing = Replacing::begin(directory, 0o700).map_err(failed)?;
         let mut edits = self.load()?;
         with(&mut edits)?;
-        replacing
-            .replace(name, 0o600, &edits.bytes())
-            .map_err(failed)
+        let bytes = edits.bytes();
+        if bytes.len() as u64 > config::BYTES_MAX {
+            let why = "edits are files of at most 16 MiB, and this change would make it larger: \
+                       move directories instead of the files in them";
+            return Err(GroupsError::Invalid {
+                path: self.path.clone(),
+                why: why.into(),
+            });
+        }
+        replacing.replace(name, 0o600, &bytes).map_err(failed)
     }
 }
 
@@ -241,6 +249,28 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o620)).unwrap();
         let refused = EditsFile::read(&places).unwrap_err();
         assert!(refused.to_string().contains("chmod go-w"), "{refused}");
+    }
+
+    #[test]
+    fn a_change_that_could_not_be_read_again_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let places = places(folder.path());
+        let file = EditsFile::of(&places).unwrap();
+        file.change(|edits| edits.set(b"/a".to_vec(), b"tax"))
+            .unwrap();
+        let long = "a".repeat(1 << 20);
+        let paths = (0..17).map(|number| format!("/{number}{long}").into_bytes());
+        let refused = file.change(|edits| {
+            let mut paths = paths;
+            paths.try_for_each(|path| edits.set(path, b"tax"))
+        });
+        let refused = refused.unwrap_err().to_string();
+        for part in ["group-edits", "16 MiB", "move directories"] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        let edits = EditsFile::read(&places).unwrap();
+        assert_eq!(edits.iter().count(), 1);
+        assert_eq!(edits.get(b"/a"), Some(&b"tax"[..]));
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Files with the same content: of the same size, and then equal byte by byte when both are read
 //! now. Other names of the same file are no other files.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -10,6 +9,7 @@ use trawl_text::words::cause;
 
 use crate::candidates::{Candidates, name};
 use crate::kind::{Direction, Kind};
+use crate::references;
 use crate::related::{Edge, Found, Source};
 
 const BUFFER_BYTES: usize = 128 << 10;
@@ -66,7 +66,8 @@ impl Source for SameContent<'_> {
 /// Returns whether two files have the same bytes.
 fn is_equal(a: &Path, b: &Path) -> io::Result<bool> {
     let open = |path: &Path| {
-        let file = File::open(path)?;
+        // The file may have become a FIFO meanwhile.
+        let file = references::open(path)?;
         match file.metadata()?.is_file() {
             true => Ok(BufReader::with_capacity(BUFFER_BYTES, file)),
             false => Err(io::Error::from(io::ErrorKind::InvalidInput)),
@@ -84,5 +85,36 @@ fn is_equal(a: &Path, b: &Path) -> io::Result<bool> {
         }
         a.consume(count);
         b.consume(count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::candidates::Candidate;
+
+    #[test]
+    fn a_file_that_became_a_fifo_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, fifo) = (folder.path().join("file"), folder.path().join("fifo"));
+        std::fs::write(&file, "abc").unwrap();
+        let made = trawl_testkit::oracle::command("mkfifo").arg(&fifo).status();
+        assert!(made.unwrap().success());
+        let candidates = Candidates {
+            files: vec![Candidate {
+                path: fifo,
+                size_bytes: 3,
+                identity: (0, 0),
+            }],
+            issues: Vec::new(),
+        };
+        let found = SameContent::new(&candidates).edges(&file);
+        assert!(found.edges.is_empty(), "{:?}", found.edges);
+        assert_eq!(found.issues.len(), 1, "{:?}", found.issues);
+        assert!(
+            found.issues[0].starts_with("cannot compare"),
+            "{:?}",
+            found.issues
+        );
     }
 }

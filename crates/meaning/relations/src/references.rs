@@ -177,7 +177,7 @@ impl ReferenceSource for Live<'_> {
 }
 
 /// Opens a regular file for reading, without waiting for what is none.
-fn open(path: &Path) -> std::io::Result<File> {
+pub(crate) fn open(path: &Path) -> std::io::Result<File> {
     let flags = OFlags::NONBLOCK.bits().cast_signed();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }

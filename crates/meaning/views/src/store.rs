@@ -102,7 +102,7 @@ impl Store {
     /// Defines a view, instead of one with the same name and scope. Returns the file.
     ///
     /// # Errors
-    /// If the file cannot be read or written.
+    /// If the file cannot be read or written, or would be too large to be read again.
     pub fn define(&self, view: &View, scope: Scope) -> Result<PathBuf, ViewError> {
         check_name(&view.name)?;
         let path = self.file(scope, &view.name)?;
@@ -266,6 +266,14 @@ fn change(
         return fs::remove_file(path).map_err(failed);
     }
     let text = lines.join("\n") + "\n";
+    if text.len() as u64 > BYTES_MAX {
+        let why = "definitions are files of at most 1 MiB, and this view would make it larger: \
+                   remove others with trawl view remove";
+        return Err(ViewError::Untrusted {
+            path: path.to_owned(),
+            why: why.into(),
+        });
+    }
     replacing
         .replace(name, file_mode, text.as_bytes())
         .map_err(failed)
@@ -354,6 +362,25 @@ mod tests {
         let all = store.read();
         assert_eq!((all.views.len(), all.issues.len()), (0, 1));
         assert!(store.view("a").is_err());
+    }
+
+    #[test]
+    fn a_view_that_could_not_be_read_again_is_refused() {
+        let (_folder, store) = site();
+        let long = "x".repeat(60_000);
+        let define = |number: u32| store.define(&view(&format!("v{number}"), &long), Scope::Own);
+        for number in 0..17 {
+            define(number).unwrap();
+        }
+        let path = store.own.clone().unwrap();
+        let before = fs::read(&path).unwrap();
+        let refused = define(17).unwrap_err().to_string();
+        for part in ["home/trawl/views", "1 MiB", "trawl view remove"] {
+            assert!(refused.contains(part), "{refused}");
+        }
+        assert!(fs::read(&path).unwrap() == before);
+        store.remove("v0", Scope::Own).unwrap();
+        define(17).unwrap();
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Photos and videos by directory and time: "Photos taken in the same event" (the paper's Table 4).
 //!
 //! An event is a run of files, ordered by time, without a pause longer than the rule's. Its key is
-//! the directory and the time of its first file: files that are added later do not change it.
+//! the directory and the time of its first file. So the id of an event changes when that file is
+//! changed or removed, when an earlier one is added, or when two events become one.
 
 use std::collections::HashMap;
 use std::sync::Arc;
