@@ -193,10 +193,17 @@ fn run_all(engine: &Engine, text: &str, manner: Manner, file: Option<&Path>) -> 
             "there is no statement to run; see trawl sql --help".into(),
         ));
     }
-    let is_for_one = file.is_some() || manner.columns == Columns::Paths;
+    // Readers of these formats stop at the end of the first file.
+    let is_one_file = matches!(
+        manner.form,
+        Form::Stream | Form::Named(Format::Parquet | Format::Arrow)
+    );
+    let is_for_one = file.is_some() || manner.columns == Columns::Paths || is_one_file;
     if is_for_one && statements.len() > 1 {
         return Err(SqlError::Usage(
-            "--output and --paths take the rows of one statement only".into(),
+            "--output, --paths and the formats parquet and arrow take the rows of one statement \
+             only: run trawl sql once for each"
+                .into(),
         ));
     }
     let mut exit = Exit::Complete;

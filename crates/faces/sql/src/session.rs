@@ -258,6 +258,8 @@ impl Engine {
         let mut scalars = SessionStateDefaults::default_scalar_functions();
         functions::bound(&mut scalars, self.settings.memory_bytes / SHARE_OF_ONE_CALL);
         scalars.extend(functions::all(now()));
+        let mut aggregates = SessionStateDefaults::default_aggregate_functions();
+        functions::exact_sums(&mut aggregates);
         let series: Vec<Arc<TableFunction>> = SessionStateDefaults::default_table_functions();
         let state = SessionStateBuilder::new()
             .with_config(config)
@@ -265,7 +267,7 @@ impl Engine {
             .with_expr_planners(SessionStateDefaults::default_expr_planners())
             .with_scalar_functions(scalars)
             .with_higher_order_functions(SessionStateDefaults::default_higher_order_functions())
-            .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
+            .with_aggregate_functions(aggregates)
             .with_window_functions(SessionStateDefaults::default_window_functions())
             .with_table_function_list(series)
             .build();

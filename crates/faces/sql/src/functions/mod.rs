@@ -8,6 +8,7 @@ mod contents;
 mod owners;
 mod paths;
 mod sizes;
+mod sums;
 mod times;
 
 use std::hash::{Hash, Hasher};
@@ -18,8 +19,8 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::error::Result;
 use datafusion::logical_expr::{
-    ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TypeSignature,
-    Volatility,
+    AggregateUDF, ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 use trawl_model::Timestamp;
 
@@ -97,6 +98,11 @@ pub(crate) fn all(now: Timestamp) -> Vec<Arc<ScalarUDF>> {
 /// Limits the bytes that a call of the engine's own functions may allocate.
 pub(crate) fn bound(functions: &mut [Arc<ScalarUDF>], most_bytes: u64) {
     bounded::bounded(functions, most_bytes);
+}
+
+/// Makes the engine's sums of whole numbers errors where they would wrap around.
+pub(crate) fn exact_sums(functions: &mut [Arc<AggregateUDF>]) {
+    sums::exact(functions);
 }
 
 /// A function as the engine calls it.

@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray, RecordBatch};
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, FieldRef, Int64Type, SchemaRef, UInt64Type};
 use arrow::error::ArrowError;
 use arrow::json::writer::{NullableEncoder, make_encoder};
@@ -40,10 +41,14 @@ impl Rows {
         reader: Reader,
     ) -> Result<Rows> {
         let fields = schema.fields().iter().enumerate();
+        let fields: Vec<Field> = fields
+            .map(|(at, column)| field(at, column, reader))
+            .collect();
+        if form == Form::Json {
+            check_names(&fields)?;
+        }
         let mut rows = Rows {
-            fields: fields
-                .map(|(at, column)| field(at, column, reader))
-                .collect(),
+            fields,
             renderer: trawl_report::renderer(form, cells, Nulls::Distinct).ok_or_else(unknown)?,
             sink,
             reader,
@@ -102,6 +107,18 @@ fn unknown() -> SqlError {
     SqlError::Usage("this form has no rows".into())
 }
 
+/// Refuses two columns of one name, of which readers of JSON objects would keep one.
+fn check_names(fields: &[Field]) -> Result<()> {
+    let mut seen = HashSet::new();
+    match fields.iter().find(|field| !seen.insert(field.name)) {
+        Some(field) => Err(SqlError::Usage(format!(
+            "two columns are called {}: rename one with AS",
+            without_controls(field.name)
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Returns the field of a column. Only the first one is printed before a NUL.
 fn field(at: usize, column: &FieldRef, reader: Reader) -> Field {
     let name = match reader {
@@ -138,7 +155,7 @@ enum Column<'a> {
     /// As numbers and times.
     Number(&'a dyn Array, ArrayFormatter<'a>),
     /// As they are.
-    Bytes(&'a dyn Array),
+    Bytes(BinaryViewArray),
 }
 
 impl<'a> Column<'a> {
@@ -149,9 +166,12 @@ impl<'a> Column<'a> {
 
     /// Returns a column whose bytes are written unchanged, so that `path_raw` gives any path.
     fn unchanged(array: &'a ArrayRef) -> Result<Column<'a>> {
-        match array.data_type() {
-            DataType::BinaryView => Ok(Column::Bytes(array)),
-            _ => Column::text(array),
+        match is_bytes(array.data_type()) {
+            true => {
+                let bytes = cast(array, &DataType::BinaryView).map_err(arrow_error)?;
+                Ok(Column::Bytes(bytes.as_binary_view().clone()))
+            }
+            false => Column::text(array),
         }
     }
 
@@ -190,9 +210,7 @@ impl<'a> Column<'a> {
                 }
                 renderer.value(field, Value::Written(&String::from_utf8_lossy(bytes)));
             }
-            Column::Text(array, _) | Column::Number(array, _) | Column::Bytes(array)
-                if array.is_null(at) =>
-            {
+            Column::Text(array, _) | Column::Number(array, _) if array.is_null(at) => {
                 renderer.value(field, Value::Null);
             }
             Column::Text(_, formatter) => {
@@ -203,12 +221,24 @@ impl<'a> Column<'a> {
                 formatted(formatter, text)?;
                 renderer.value(field, Value::Written(text));
             }
-            Column::Bytes(array) => {
-                let bytes = array.as_binary_view().value(at);
-                renderer.value(field, Value::Bytes(bytes));
-            }
+            Column::Bytes(array) => renderer.value(
+                field,
+                match array.is_null(at) {
+                    true => Value::Null,
+                    false => Value::Bytes(array.value(at)),
+                },
+            ),
         }
         Ok(())
+    }
+}
+
+/// Returns true for bytes in any of the forms that files and casts give them.
+fn is_bytes(kind: &DataType) -> bool {
+    match kind {
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => true,
+        DataType::Dictionary(_, values) => is_bytes(values),
+        _ => false,
     }
 }
 
@@ -299,12 +329,17 @@ mod tests {
 
     /// Returns the bytes that a form writes of a column of bytes.
     fn written(form: Form) -> Vec<u8> {
-        use arrow::array::BinaryViewArray;
+        written_as(form, &DataType::BinaryView)
+    }
+
+    /// Like `written`, for a column of this type.
+    fn written_as(form: Form, kind: &DataType) -> Vec<u8> {
         let column: ArrayRef = Arc::new(BinaryViewArray::from_iter([
             Some(&b"\xff\0"[..]),
             None,
             Some(b"a\\"),
         ]));
+        let column = cast(&column, kind).unwrap();
         let batch = RecordBatch::try_from_iter([("b,b", column)]).unwrap();
         let folder = trawl_testkit::Scratch::new("sql-rows");
         let path = folder.join("out");
@@ -322,5 +357,29 @@ mod tests {
         assert_eq!(written(Form::Null), b"\xff\0\0a\\\0");
         let json = b"{\"b,b\":\"ff00\"}\n{\"b,b\":null}\n{\"b,b\":\"615c\"}\n";
         assert_eq!(written(Form::Json), json);
+    }
+
+    #[test]
+    fn bytes_of_every_type_are_unchanged_before_a_nul() {
+        let dictionary = |of| DataType::Dictionary(Box::new(DataType::Int32), Box::new(of));
+        for kind in [
+            DataType::Binary,
+            DataType::LargeBinary,
+            dictionary(DataType::Binary),
+            dictionary(DataType::LargeBinary),
+        ] {
+            assert_eq!(written_as(Form::Null, &kind), b"\xff\0\0a\\\0", "{kind}");
+        }
+    }
+
+    #[test]
+    fn json_has_no_two_columns_of_one_name() {
+        let named = |name| Field::text(name, "a column");
+        assert!(check_names(&[named("a"), named("A")]).is_ok());
+        let refused = check_names(&[named("a"), named("b"), named("a")]).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "two columns are called a: rename one with AS"
+        );
     }
 }

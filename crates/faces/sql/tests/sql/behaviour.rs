@@ -94,6 +94,72 @@ fn the_named_file_is_written_whole_and_never_over_another() {
 }
 
 #[test]
+fn json_with_two_columns_of_one_name_is_refused() {
+    let site = Site::server("sql-same-names");
+    let query = "SELECT e.name, f.name FROM entries e JOIN entries f ON e.path = f.path LIMIT 1";
+    let ran = site.run(&["--json", query]).expect_code(2);
+    assert_eq!(
+        (ran.text(), ran.errors()),
+        (
+            String::new(),
+            "trawl: two columns are called name: rename one with AS\n".into()
+        )
+    );
+    let ran = site.run(&["--csv", query]).expect_code(0);
+    assert!(ran.text().starts_with("name,name\n"), "{ran}");
+    let renamed = query.replace("f.name", "f.name AS other");
+    site.run(&["--json", &renamed]).expect_code(0);
+}
+
+#[test]
+fn formats_of_one_file_take_one_statement() {
+    let site = Site::server("sql-one-statement");
+    for options in [
+        &["--format", "parquet"][..],
+        &["--format", "arrow"],
+        &["--arrow"],
+    ] {
+        let mut words = options.to_vec();
+        words.push("SELECT 1 AS a; SELECT 2 AS b");
+        let ran = site.run(&words).expect_code(2);
+        assert_eq!(ran.text(), "", "{options:?}");
+        assert!(ran.errors().contains("one statement only"), "{ran}");
+        let mut words = options.to_vec();
+        words.push("SELECT 1 AS a");
+        site.run(&words).expect_code(0);
+    }
+}
+
+#[test]
+fn paths_that_a_file_has_as_bytes_are_printed_as_they_are() {
+    let site = Site::server("sql-paths-as-bytes");
+    let file = site.scratch.join("p.parquet").display().to_string();
+    let query = "SELECT path, path_raw, size FROM entries";
+    site.run(&["--format", "parquet", "-o", &file, query])
+        .expect_code(0);
+    let found = oracle::command("find")
+        .arg(site.tree())
+        .arg("-print0")
+        .output()
+        .unwrap();
+    let is_raw = |path: &&[u8]| std::str::from_utf8(path).is_err();
+    let mut expected: Vec<&[u8]> = found.stdout.split(|b| *b == 0).filter(is_raw).collect();
+    expected.sort_unstable();
+    assert_eq!(expected.len(), 3, "{expected:?}");
+    let table = format!("t={file}");
+    for column in ["path_raw", "arrow_cast(path_raw, 'LargeBinary')"] {
+        let query = format!("SELECT {column} AS path FROM t WHERE path_raw IS NOT NULL");
+        for form in ["--paths", "-0"] {
+            let ran = site.run(&["--table", &table, form, &query]).expect_code(0);
+            let paths = ran.stdout.split(|b| *b == 0);
+            let mut paths: Vec<&[u8]> = paths.filter(|path| !path.is_empty()).collect();
+            paths.sort_unstable();
+            assert_eq!(paths, expected, "{form} {column}");
+        }
+    }
+}
+
+#[test]
 fn little_memory_is_enough_to_sort_and_group() {
     let site = Site::server("sql-spill");
     let big = "SELECT count(*) FROM (SELECT a.value, row_number() OVER (ORDER BY a.value * 7919 % 1000003) AS n \

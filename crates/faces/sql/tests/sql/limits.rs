@@ -96,6 +96,127 @@ fn no_function_takes_more_memory_than_there_is() {
 }
 
 #[test]
+fn lists_of_lists_take_no_more_memory_than_there_is() {
+    let site = Site::server("sql-large-lists");
+    for query in [
+        "SELECT cardinality(array_repeat(array_repeat(1, 10000), 10000)) AS n",
+        "SELECT array_length(array_resize([[1]], 10000, array_repeat(1, 10000))) AS n",
+        "SELECT array_length(array_repeat(named_struct('a', repeat('x', 10000)), 10000)) AS n",
+        "SELECT array_length(array_repeat(arrow_cast(repeat('x', 10000), 'Binary'), 10000)) AS n",
+    ] {
+        let ran = site
+            .run(&["--memory-limit", "64M", "--csv", query])
+            .expect_code(2);
+        assert!(ran.errors().contains("not enough memory"), "{query}: {ran}");
+    }
+    // Each row counts its own list, not those of all rows.
+    let many = "SELECT sum(array_length(array_repeat(l, 2))) AS n \
+                FROM (SELECT array_repeat(value, 10) AS l FROM generate_series(1, 8000))";
+    let ran = site
+        .run(&["--memory-limit", "64M", "--csv", many])
+        .expect_code(0);
+    assert_eq!(ran.text(), "n\n16000\n");
+}
+
+#[test]
+fn series_of_times_are_as_long_as_their_steps_make_them() {
+    let site = Site::server("sql-series");
+    for (series, rows) in [
+        (
+            "TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-05', INTERVAL '1 day'",
+            5,
+        ),
+        (
+            "TIMESTAMP '2026-01-05', TIMESTAMP '2026-01-01', INTERVAL '-1 day'",
+            5,
+        ),
+        (
+            "TIMESTAMP '2026-01-01', TIMESTAMP '2026-12-01', INTERVAL '1 month'",
+            12,
+        ),
+        ("DATE '2026-01-01', DATE '2026-01-05', INTERVAL '1 day'", 5),
+        ("1, 9, 2", 5),
+    ] {
+        let query = format!("SELECT count(t) FROM (SELECT unnest(generate_series({series})) AS t)");
+        assert_eq!(site.rows(&query), [rows.to_string()], "{series}");
+    }
+    for series in [
+        "TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-01 00:16:40', INTERVAL '1 nanosecond'",
+        // February has 28 days.
+        "TIMESTAMP '2026-02-01', TIMESTAMP '2026-03-01', INTERVAL '1 month -28 days'",
+        "1, 1000000000000",
+    ] {
+        let query = format!("SELECT array_length(generate_series({series}))");
+        let ran = site
+            .run(&["--memory-limit", "256M", "--csv", &query])
+            .expect_code(2);
+        let errors = ran.errors();
+        assert!(errors.contains("not enough memory"), "{series}: {ran}");
+    }
+}
+
+#[test]
+fn sums_are_exact_or_an_error() {
+    let site = Site::server("sql-sums");
+    let values = |rows: &str| format!("(VALUES {rows}) AS t(n)");
+    let large = values("(9223372036854775807), (9223372036854775807), (-9223372036854775807)");
+    for (query, expected) in [
+        (
+            format!("SELECT sum(n) FROM {large}"),
+            &["9223372036854775807"][..],
+        ),
+        (
+            format!("SELECT sum(CAST(n AS DECIMAL(38, 0))) FROM {large} WHERE n > 0"),
+            &["18446744073709551614"],
+        ),
+        (
+            "SELECT arrow_typeof(sum(size)) AS a, arrow_typeof(sum(arrow_cast(size, 'UInt64'))) AS b, \
+             arrow_typeof(sum(CAST(size AS DOUBLE))) AS c FROM entries"
+                .to_owned(),
+            &["Int64,UInt64,Float64"],
+        ),
+        (
+            "SELECT sum(n), sum(DISTINCT n), sum(n) FILTER (WHERE n > 1), sum(n + 1), sum(n + 2) \
+             FROM (VALUES (1), (2), (2), (NULL)) AS t(n)"
+                .to_owned(),
+            &["5,3,4,8,11"],
+        ),
+        (format!("SELECT sum(n) FROM {large} WHERE n = 0"), &[""]),
+        (
+            "SELECT value % 2 AS odd, sum(value), sum(DISTINCT value % 10) \
+             FROM generate_series(1, 100000) GROUP BY 1 ORDER BY 1"
+                .to_owned(),
+            &["0,2500050000,20", "1,2500000000,25"],
+        ),
+        (
+            "SELECT sum(n) OVER (ORDER BY n), \
+             sum(n) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), \
+             sum(DISTINCT n % 2) OVER (ORDER BY n ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) \
+             FROM (VALUES (1), (2), (3)) AS t(n) ORDER BY n"
+                .to_owned(),
+            &["1,1,1", "3,3,1", "6,5,1"],
+        ),
+    ] {
+        assert_eq!(site.rows(&query), expected, "{query}");
+    }
+    let twice = values("(9223372036854775807), (9223372036854775807)");
+    for query in [
+        format!("SELECT sum(n) FROM {twice}"),
+        format!("SELECT sum(-n), n FROM (SELECT n FROM {twice} UNION ALL SELECT 2) GROUP BY n"),
+        format!("SELECT sum(n) OVER () FROM {twice}"),
+        "SELECT sum(arrow_cast(9223372036854775807, 'UInt64')) FROM generate_series(1, 3)"
+            .to_owned(),
+    ] {
+        let ran = site.run(&["--csv", &query]).expect_code(2);
+        let errors = ran.errors();
+        assert!(
+            errors.contains("the sum is too large for 64 bits"),
+            "{query}: {ran}"
+        );
+    }
+}
+
+#[test]
 fn planning_ends_in_time_too() {
     let site = Site::server("sql-planning");
     // Constants are computed before there are rows.
