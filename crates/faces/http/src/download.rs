@@ -186,8 +186,8 @@ enum First {
 async fn begin(
     app: &App,
     question: &Question,
-) -> Result<(Option<OwnedSemaphorePermit>, Source, First), Problem> {
-    let turn = app.desk.turn().await;
+) -> Result<(OwnedSemaphorePermit, Source, First), Problem> {
+    let turn = app.desk.turn().await?;
     let mut source = Source {
         running: app.desk.start(question)?,
         form: question.form,

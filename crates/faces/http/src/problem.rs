@@ -36,6 +36,7 @@ impl From<Unanswered> for Problem {
         let status = match &why {
             Unanswered::Refused(_) => StatusCode::BAD_REQUEST,
             Unanswered::Cursor => StatusCode::CONFLICT,
+            Unanswered::Busy => StatusCode::SERVICE_UNAVAILABLE,
             Unanswered::Failed(_) | Unanswered::Range(_) => StatusCode::UNPROCESSABLE_ENTITY,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -16,6 +17,9 @@ use crate::range::Range;
 use crate::reply::Reply;
 use crate::table::{More, Read, Ready};
 use crate::words::{Question, Refused};
+
+/// How long a question waits for room.
+const TURN_MAX: Duration = Duration::from_secs(60);
 
 /// What answers the questions of one client.
 #[derive(Clone, Debug)]
@@ -63,6 +67,12 @@ pub enum Unanswered {
         /// The reason.
         why: String,
     },
+    /// Other command lines run for too long.
+    #[error(
+        "too many questions are being answered, or their answers downloaded; ask again when one has \
+         ended"
+    )]
+    Busy,
     /// The answer was lost, or something else went wrong here.
     #[error("{why}")]
     Lost {
@@ -114,7 +124,7 @@ impl Desk {
     /// # Errors
     /// Says why it is not answered.
     pub async fn answer(&self, ready: &Ready, found: &AtomicU64) -> Result<Answered, Unanswered> {
-        let _turn = self.turn().await;
+        let _turn = self.turn().await?;
         match ready {
             Ready::Ask(question) => self.ask(question, found).await,
             Ready::More(more) => self.more(more, found).await,
@@ -123,8 +133,12 @@ impl Desk {
     }
 
     /// Waits until there is room for one more command line, which it takes until it is dropped.
-    pub async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.calls).acquire_owned().await.ok()
+    ///
+    /// # Errors
+    /// [`Unanswered::Busy`] if others take the room for too long.
+    pub async fn turn(&self) -> Result<OwnedSemaphorePermit, Unanswered> {
+        let room = timeout(TURN_MAX, Arc::clone(&self.calls).acquire_owned()).await;
+        room.ok().and_then(Result::ok).ok_or(Unanswered::Busy)
     }
 
     /// Starts the command line of a question.

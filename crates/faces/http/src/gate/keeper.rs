@@ -293,12 +293,12 @@ impl Keeper {
         let answered = match request.asked {
             Asked::Login { user, password } => {
                 let begun = self.proofs.log_in(&user, &password, address);
-                self.record_login(address, &user, "password", &begun);
+                self.record_login(address, user_of(&begun, &user), "password", &begun);
                 begun.map(|told| (told, None))
             }
             Asked::Exchange { token } => {
                 let begun = self.proofs.exchange(&token, address);
-                self.record_login(address, user_of(&begun), "token", &begun);
+                self.record_login(address, user_of(&begun, ""), "token", &begun);
                 begun.map(|told| (told, None))
             }
             Asked::BeginOpenId { hash } => {
@@ -307,7 +307,7 @@ impl Keeper {
             }
             Asked::FinishOpenId(shown) => {
                 let begun = self.proofs.finish_openid(shown, address);
-                self.record_login(address, user_of(&begun), "oidc", &begun);
+                self.record_login(address, user_of(&begun, ""), "oidc", &begun);
                 begun.map(|told| (told, None))
             }
             Asked::Open { proof } => {
@@ -357,11 +357,11 @@ impl Keeper {
     }
 }
 
-/// Returns the user of a session that has begun.
-fn user_of(begun: &Result<Told, Refusal>) -> &str {
+/// Returns the account whose session has begun; what was typed if none has.
+fn user_of<'a>(begun: &'a Result<Told, Refusal>, typed: &'a str) -> &'a str {
     match begun {
         Ok(Told::Session { user, .. }) => user,
-        _ => "",
+        _ => typed,
     }
 }
 

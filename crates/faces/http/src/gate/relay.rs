@@ -21,6 +21,7 @@ use bytes::Bytes;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::AbortHandle;
 use trawl_questions::table::{Named, named};
 
@@ -33,6 +34,7 @@ use super::front::Peer;
 use super::messages::{Asked, Ended, Proof, Told};
 use super::places::Place;
 use super::rows::Counter;
+use super::turns::Turn;
 use crate::api::{ROWS, SCOPES, WHOLE, whole};
 use crate::download::{COMPLETE, Format, unmeasured};
 use crate::limits::SHORT_BODY_BYTES;
@@ -84,7 +86,7 @@ pub async fn relay(
         note.begin(question);
     }
     match ask(&door, proof, request, &mut note).await {
-        Ok((response, _)) if is_head => Ok(note.head(response)),
+        Ok((response, ..)) if is_head => Ok(note.head(response)),
         answered => note.answered(answered).await,
     }
 }
@@ -128,8 +130,8 @@ impl Drop for Line {
     }
 }
 
-/// The answer of a desk, and the connection over which it comes.
-type Begun = (hyper::Response<Incoming>, Line);
+/// The answer of a desk, the connection over which it comes, and the question's turn.
+type Begun = (hyper::Response<Incoming>, Line, Option<Turn>);
 
 async fn ask(
     door: &Door,
@@ -179,8 +181,8 @@ async fn pass(
         note.ended.arguments = recorded(parts.uri.query().unwrap_or_default(), &body);
     }
     note.open = Some(door.open(uid)?);
-    // Until the answer begins. Whoever drops an answer ends a process, and so waits for nobody.
-    let _turn = match parts.method {
+    // Whoever drops an answer ends a process, and so waits for nobody.
+    let turn = match parts.method {
         Method::DELETE => None,
         _ => {
             door.may_send(uid)?;
@@ -213,7 +215,7 @@ async fn pass(
         .body(Body::from(body))
         .map_err(|error| Problem::new(StatusCode::BAD_REQUEST, error.to_string()))?;
     match sender.send_request(asked).await {
-        Ok(response) => Ok((response, line)),
+        Ok(response) => Ok((response, line, turn)),
         Err(_) => Err(lost("your process has ended before it answered")),
     }
 }
@@ -266,7 +268,7 @@ impl Note {
     /// Returns the response for the client, or notes the problem.
     async fn answered(mut self, answered: Result<Begun, Problem>) -> Result<Response, Problem> {
         match answered {
-            Ok((response, line)) => self.follow(response, line).await,
+            Ok(begun) => self.follow(begun).await,
             Err(problem) => Err(self.failed(problem)),
         }
     }
@@ -282,13 +284,11 @@ impl Note {
     ///
     /// # Errors
     /// Fails if nothing of a whole answer may be sent.
-    async fn follow(
-        mut self,
-        response: hyper::Response<Incoming>,
-        line: Line,
-    ) -> Result<Response, Problem> {
+    async fn follow(mut self, (response, line, turn): Begun) -> Result<Response, Problem> {
         let (head, body) = response.into_parts();
         let counter = counter(&head);
+        // A page is complete; the desk goes on with a whole answer, however slowly it is read.
+        let turn = turn.filter(|_| counter.is_some()).and_then(Turn::into_own);
         let (mut response, at_end) = self.begun(&head);
         if let (Some(who), Some(rows)) = (&self.ended.who, self.ended.rows) {
             self.door.send(who.uid, Sent { bytes: 0, rows });
@@ -304,6 +304,7 @@ impl Note {
             first: None,
             note: self,
             _line: line,
+            _turn: turn,
         };
         // The desk begins a whole answer with its first bytes, so this does not wait.
         if relayed.counter.is_some()
@@ -385,6 +386,8 @@ struct Relayed {
     first: Option<Frame<Bytes>>,
     note: Note,
     _line: Line,
+    /// The turn among those of its user, until a whole answer ends.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Relayed {

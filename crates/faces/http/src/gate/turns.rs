@@ -58,9 +58,17 @@ pub struct Turns {
 /// A turn, which ends when it is dropped.
 #[derive(Debug)]
 pub struct Turn {
-    _permits: [OwnedSemaphorePermit; 2],
+    own: Option<OwnedSemaphorePermit>,
+    _all: OwnedSemaphorePermit,
     /// Waits until the question is no longer fresh.
     fresh: AbortHandle,
+}
+
+impl Turn {
+    /// Ends the turn, except that it still counts at its user until what is returned is dropped.
+    pub fn into_own(mut self) -> Option<OwnedSemaphorePermit> {
+        self.own.take()
+    }
 }
 
 impl Drop for Turn {
@@ -92,7 +100,8 @@ impl Turns {
             drop(fresh);
         });
         Some(Turn {
-            _permits: [own, all],
+            own: Some(own),
+            _all: all,
             fresh: fresh.abort_handle(),
         })
     }
@@ -172,6 +181,18 @@ mod tests {
         ];
         let _fourth = turns.take(4).await;
         assert!(at_once(&turns, 5).is_none(), "four run");
+    }
+
+    #[tokio::test]
+    async fn a_download_keeps_the_turn_of_its_user_alone() {
+        let turns = turns(2, 1, 2, LONG);
+        let own = at_once(&turns, 1).and_then(Turn::into_own);
+        assert!(own.is_some() && at_once(&turns, 1).is_none());
+        // The places among all users are free.
+        let two = [turns.take(2).await, turns.take(3).await];
+        assert!(two.iter().all(Option::is_some));
+        drop((own, two));
+        assert!(turns.take(1).await.is_some());
     }
 
     #[tokio::test]
