@@ -26,6 +26,7 @@ pub struct Covered {
     question: Question,
     fate: Fate,
     met: AtomicUsize,
+    has_packs: OnceLock<bool>,
     found: OnceLock<Excluded>,
 }
 
@@ -113,6 +114,7 @@ impl Covered {
                 _ => Fate::LeftOut,
             },
             met: AtomicUsize::new(0),
+            has_packs: OnceLock::new(),
             found: OnceLock::new(),
         })
     }
@@ -124,7 +126,16 @@ impl Covered {
 
     /// Returns the files that cannot match, whatever was met before.
     pub(crate) fn excluded(&self) -> &Excluded {
-        self.found.get_or_init(|| self.question.ask())
+        self.found.get_or_init(|| {
+            let telling = Telling(&self.has_packs);
+            self.question.ask(&telling)
+        })
+    }
+
+    /// Returns whether there is a pack. Waits until that is known, while another thread calls
+    /// [`Covered::excluded`].
+    pub(crate) fn has_packs(&self) -> bool {
+        *self.has_packs.wait()
     }
 
     /// Returns whether the file with these attributes cannot match. `look` is only called if
@@ -141,23 +152,43 @@ impl Covered {
     }
 }
 
+/// Says that there is a pack; that there is none when it is dropped, so that nobody waits in vain.
+struct Telling<'c>(&'c OnceLock<bool>);
+
+impl Telling<'_> {
+    fn pack(&self) {
+        let _ = self.0.set(true);
+    }
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.set(false);
+    }
+}
+
 impl Question {
     /// Returns the files that cannot match. If a pack cannot be read, none of its files are among
     /// them.
-    fn ask(&self) -> Excluded {
-        let mut excluded = Excluded::default();
+    fn ask(&self, telling: &Telling<'_>) -> Excluded {
+        let mut excluded = Vec::new();
         for index in &self.indexes {
             if let Ok(index) = IndexDir::open(index) {
-                let asked = self.ask_one(&index, &mut excluded);
+                let asked = self.ask_one(&index, telling, &mut excluded);
                 if let Err(error) = asked {
                     (self.warn)(&format!("{error}: reading all files"));
                 }
             }
         }
-        excluded
+        excluded.into_iter().collect()
     }
 
-    fn ask_one(&self, index: &IndexDir, excluded: &mut Excluded) -> Result<(), IndexError> {
+    fn ask_one(
+        &self,
+        index: &IndexDir,
+        telling: &Telling<'_>,
+        excluded: &mut Vec<DocId>,
+    ) -> Result<(), IndexError> {
         for source in index.sources()? {
             let root = source.root();
             let is_near =
@@ -173,6 +204,7 @@ impl Question {
                     if !name.ends_with(layout::GRAMS_ENDING) {
                         continue;
                     }
+                    telling.pack();
                     // If the pack was replaced meanwhile, its files are read.
                     if let Some(file) = if_there(dir.open_file(&name))?
                         && let Err(error) = self.exclude(file, excluded)
@@ -195,7 +227,7 @@ impl Question {
     fn exclude(
         &self,
         file: std::fs::File,
-        excluded: &mut Excluded,
+        excluded: &mut Vec<DocId>,
     ) -> Result<(), trawl_grams::GramsError> {
         let pack = Pack::open(file)?;
         if self.knows_binary || pack.content() == Content::Text {

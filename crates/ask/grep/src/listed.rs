@@ -76,20 +76,29 @@ impl Listed {
         if self.opened.get().is_none() && is_small(start) {
             return None;
         }
-        // Packs are read while the daemon is asked.
-        let (opened, excluded) = std::thread::scope(|scope| {
-            let asked = || self.covered.excluded();
+        // Packs are read while the daemon is asked and the index is opened.
+        std::thread::scope(|scope| {
+            let asked = || self.covered.excluded().len();
             let asks = std::thread::Builder::new().spawn_scoped(scope, asked);
-            let opened = self.opened.get_or_init(&self.opens).as_ref();
-            let excluded = match asks.map(std::thread::ScopedJoinHandle::join) {
-                Ok(Ok(excluded)) => excluded,
-                _ => self.covered.excluded(),
-            };
-            (opened, excluded)
-        });
-        let (index, is_fresh) = opened.filter(|_| !excluded.is_empty())?;
+            if asks.is_err() {
+                asked();
+            }
+            let found = self.found(start, admits, cancel);
+            if let Ok(asks) = asks {
+                // If it panicked, this thread has read the packs.
+                let _ = asks.join();
+            }
+            found.filter(|_| !self.covered.excluded().is_empty())
+        })
+    }
+
+    /// Asks the index, while another thread reads the packs.
+    fn found(&self, start: &[u8], admits: &Admits, cancel: &Cancel) -> Option<VecDeque<Item>> {
+        let opened = self.opened.get_or_init(&self.opens).as_ref();
+        let (index, is_fresh) = opened.filter(|_| self.covered.has_packs())?;
         let fate = self.covered.fate();
         let selects = |file: &FileRow<'_>| {
+            let excluded = self.covered.excluded();
             let is_blank = excluded.contains(&identity(file).id());
             let is_member = !is_blank || fate == Fate::Blank;
             (is_member && is_admitted(admits, file)).then_some(is_blank)

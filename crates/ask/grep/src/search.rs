@@ -108,7 +108,7 @@ pub fn search(
         }),
     };
     let threads = match options.threads {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
+        0 => trawl_model::sync::processors(),
         threads => threads,
     };
     std::thread::scope(|scope| {

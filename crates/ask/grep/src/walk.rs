@@ -8,7 +8,6 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs::DirEntry;
 use std::io;
-use std::num::NonZeroUsize;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::sync::Arc;
@@ -209,8 +208,7 @@ impl Helpers {
         if !self.0.is_empty() {
             return;
         }
-        let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        for number in 1..processors.min(THREADS_MAX) {
+        for number in 1..trawl_model::sync::processors().min(THREADS_MAX) {
             let (pool, lister) = (Arc::clone(pool), lister.clone());
             let thread = std::thread::Builder::new().name(format!("list-{number}"));
             // A thread that cannot be started only makes the walk slower.

@@ -1,11 +1,20 @@
-//! Locks that outlive a panic.
+//! Threads: how many there should be, and locks that outlive a panic of one.
 //!
 //! A thread that panics with a lock held poisons it. The panic itself is reported where it
 //! happened; to panic again in each other thread would only hide it. The data behind the locks of
 //! this workspace is valid whenever a lock can be released, so the poison is ignored.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::num::NonZeroUsize;
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread::available_parallelism;
 use std::time::Duration;
+
+/// Returns how many threads can run at the same time, as of the first call: finding that out reads
+/// several files, and a short question asks more than once.
+pub fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| available_parallelism().map_or(1, NonZeroUsize::get))
+}
 
 /// Locks a mutex.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

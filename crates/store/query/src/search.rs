@@ -27,6 +27,7 @@ use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
 use trawl_model::need::{Literal, Need, Within};
+use trawl_model::sync::processors;
 use trawl_model::{Subtrees, path};
 use trawl_names::{Matcher, NameMatch, Pattern, Subject};
 use workers::Workers;
@@ -159,8 +160,7 @@ fn run<O: Default + Send>(
         Some(piece) => search_piece(view, piece, request, &work, scratch),
         None => Ok(O::default()),
     };
-    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = request.threads.map_or_else(available, NonZeroUsize::get);
+    let threads = request.threads.map_or_else(processors, NonZeroUsize::get);
     Workers::run(pieces.len(), threads, &search, collect)
 }
 

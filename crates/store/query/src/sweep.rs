@@ -20,7 +20,7 @@ use std::sync::{Mutex, PoisonError};
 use trawl_format::schema::{DirColumn, ROW_GROUP_ROWS, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::rows::RowBatch;
-use trawl_model::sync::lock;
+use trawl_model::sync::{lock, processors};
 
 /// How objects with several names count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -283,8 +283,7 @@ where
             lock(&state).put(at, done);
         }
     };
-    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = threads.map_or_else(available, NonZeroUsize::get);
+    let threads = threads.map_or_else(processors, NonZeroUsize::get);
     let others = threads.min(work.len()).saturating_sub(1);
     std::thread::scope(|scope| {
         for _ in 0..others {

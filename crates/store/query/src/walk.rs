@@ -25,7 +25,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use trawl_model::column::ColumnSet;
 use trawl_model::filter::Filter;
 use trawl_model::rows::RowBatch;
-use trawl_model::sync::{lock, wait_while};
+use trawl_model::sync::{lock, processors, wait_while};
 use trawl_model::{Regions, Subtrees};
 
 /// Morsels that may be decoded ahead of the one that is due, per thread.
@@ -272,8 +272,7 @@ impl Start {
 }
 
 fn threads(request: &Request<'_>) -> usize {
-    let available = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    request.threads.map_or_else(available, NonZeroUsize::get)
+    request.threads.map_or_else(processors, NonZeroUsize::get)
 }
 
 /// An error if the caller asked for an end.

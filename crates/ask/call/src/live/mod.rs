@@ -19,6 +19,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use trawl_model::sync::processors;
 use trawl_walk::{Budget, Patience, Pool, Reader, Step};
 
 use crate::cookie::Stage;
@@ -58,7 +59,6 @@ impl Executor for LiveWalk {
 
 impl LiveWalk {
     pub(crate) fn walk(self, request: Request) -> Walk {
-        let processors = || std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let threads = self.threads.map_or_else(processors, NonZeroUsize::get);
         let request = Arc::new(request);
         let budget = Budget::of_library();

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use trawl_model::operation::Operation;
 use trawl_model::relative_path::join;
 use trawl_model::rows::{Row, RowBatch};
+use trawl_model::sync::processors;
 use trawl_sys::SysError;
 use trawl_sys::directory::ReadBuffer;
 use trawl_sys::stat::stat_fd;
@@ -91,7 +92,6 @@ pub(super) fn walk(
 }
 
 fn threads(question: &Question<'_>) -> usize {
-    let processors = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let wanted = question
         .options
         .threads
