@@ -1294,6 +1294,8 @@ export interface components {
             readonly asked_at: string;
             /** @description The command line that gives the same answer */
             readonly command?: readonly string[];
+            /** @description In hexadecimal the words of `command` that are not UTF-8, in their places; missing if all are */
+            readonly command_raw?: readonly (string | null)[];
             /** @description Whether nothing follows and nothing is missing. */
             readonly complete: boolean;
             /** @description Continues the answer with the question more, once. */

@@ -11,7 +11,7 @@ import { type Downloadable, formatsOf } from '../lib/api.ts';
 import type { Place } from '../lib/api-types.ts';
 import { formatAgo, formatCount, formatTime, parseTime, plural } from '../lib/format.ts';
 import { isBelow } from '../lib/places.ts';
-import { join } from '../lib/shell.ts';
+import { join, type Word } from '../lib/shell.ts';
 import { visible } from '../lib/text.ts';
 import { DownloadButton } from './download.tsx';
 import { Name } from './name.tsx';
@@ -31,8 +31,12 @@ interface Props {
 const TECHNICAL = new Set(['--json', '--status']);
 
 /** Returns a command for people to copy. */
-export function commandLine(command: readonly string[]): string {
-  return join(command.filter((word) => !TECHNICAL.has(word)));
+export function commandLine(command: readonly string[], raw: readonly (string | null)[] = []): string {
+  const words = command.map((text, at): Word => {
+    const bytes = raw[at];
+    return typeof bytes === 'string' ? { text, raw: bytes } : { text };
+  });
+  return join(words.filter(({ text }) => !TECHNICAL.has(text)));
 }
 
 export function AnswerBar({ asked, question, places = [], hidesCommand = false, children }: Props): JSX.Element {
@@ -44,7 +48,7 @@ export function AnswerBar({ asked, question, places = [], hidesCommand = false, 
       {command.length > 0 && !hidesCommand && (
         <details class="command">
           <summary>Command line</summary>
-          <CopyLine text={commandLine(command)} />
+          <CopyLine text={commandLine(command, asked.page?.command_raw)} />
         </details>
       )}
       <div class="actions no-print">

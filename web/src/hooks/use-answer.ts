@@ -56,6 +56,14 @@ const nothing = <Kept>(key: string): State<Kept> => ({
   key, rows: [], version: 0, page: undefined, issues: [], issuesLeftOut: 0, problem: undefined, isLoading: false, tookMs: undefined,
 });
 
+/** Returns what a page says of its command line; pages behind the first one say nothing. */
+function commandOf(page: State<unknown>['page']): Pick<Page<unknown>, 'command' | 'command_raw'> {
+  return {
+    ...(page?.command && { command: page.command }),
+    ...(page?.command_raw && { command_raw: page.command_raw }),
+  };
+}
+
 /** Asks a question; none while `values` is undefined. */
 export function useAnswer<Name extends Paged, One extends Row<Name> = Row<Name>, Kept = One>(
   name: Name,
@@ -90,7 +98,7 @@ export function useAnswer<Name extends Paged, One extends Row<Name> = Row<Name>,
             key,
             rows: all,
             version: old.version + 1,
-            page: isFirst ? page : { ...page, command: page.command ?? old.page?.command ?? [] },
+            page: isFirst ? page : { ...commandOf(old.page), ...page },
             issues: isFirst ? page.issues : [...new Set([...old.issues, ...page.issues])],
             issuesLeftOut: (isFirst ? 0 : old.issuesLeftOut) + (page.issues_left_out ?? 0),
             problem: undefined,

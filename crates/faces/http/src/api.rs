@@ -42,6 +42,9 @@ struct Reply {
     answered: Answered,
     #[serde(skip_serializing_if = "Option::is_none")]
     command: Option<Vec<String>>,
+    /// In hexadecimal the words that are not UTF-8, in their places; `None` if all are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command_raw: Option<Vec<Option<String>>>,
 }
 
 /// Answers a question whose arguments are in the URL.
@@ -288,11 +291,15 @@ async fn page(app: &App, question: &Named, ready: &Ready) -> Result<Response, Pr
         Ok(answered) => {
             let (outcome, rows) = (outcome_of(&answered), rows_of(&answered));
             timed.end(outcome);
-            let command = match ready {
-                Ready::Ask(line) => Some(command(line)),
-                _ => None,
+            let (command, command_raw) = match ready {
+                Ready::Ask(line) => (Some(command(line)), command_raw(line)),
+                _ => (None, None),
             };
-            let mut response = json(&Reply { answered, command });
+            let mut response = json(&Reply {
+                answered,
+                command,
+                command_raw,
+            });
             let out = response.headers_mut();
             if let Some(rows) = rows {
                 out.insert(ROWS, HeaderValue::from(rows));
@@ -330,6 +337,12 @@ fn command(line: &Question) -> Vec<String> {
     let words = line.words.iter();
     let words = words.map(|word| escape(word.as_encoded_bytes()).into_owned());
     std::iter::once("trawl".to_owned()).chain(words).collect()
+}
+
+/// Returns the words of a command line that are not UTF-8, in hexadecimal; `None` if all are.
+fn command_raw(line: &Question) -> Option<Vec<Option<String>>> {
+    let words: Vec<_> = std::iter::once(None).chain(line.raw_words()).collect();
+    words.iter().any(Option::is_some).then_some(words)
 }
 
 /// Returns a response of JSON.

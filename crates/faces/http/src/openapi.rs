@@ -525,6 +525,15 @@ fn page() -> Value {
                 "description": "The command line that gives the same answer",
             }),
         );
+        properties.insert(
+            "command_raw".into(),
+            json!({
+                "type": "array",
+                "items": {"type": ["string", "null"]},
+                "description": "In hexadecimal the words of `command` that are not UTF-8, in their \
+                                places; missing if all are",
+            }),
+        );
     }
     if let Some(required) = schema["required"].as_array_mut() {
         required.retain(|name| name != "rows");

@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
+use trawl_text::json::hex;
 use trawl_text::words::quoted;
 
 use crate::limits::{PATHS, WORDS_BYTES};
@@ -22,6 +23,16 @@ pub struct Question {
     pub form: Form,
     /// The number of rows of a page, if the client says how many.
     pub limit: Option<u32>,
+}
+
+impl Question {
+    /// Returns for each word its bytes in hexadecimal, or `None` if they are UTF-8.
+    pub fn raw_words(&self) -> impl Iterator<Item = Option<String>> {
+        self.words.iter().map(|word| match word.to_str() {
+            Some(_) => None,
+            None => Some(hex(word.as_bytes())),
+        })
+    }
 }
 
 /// The reason why arguments are refused. Nothing was run.

@@ -45,6 +45,7 @@ fn the_api_answers_as_the_command_line_does() {
         // The command line of the answer gives it again.
         let command: Vec<String> = serde_json::from_value(last["command"].clone()).expect("words");
         assert_eq!(command[0], "trawl");
+        assert!(last.get("command_raw").is_none(), "{last}");
         assert_eq!(rows(&site, &command[1..]), expected, "{command:?}");
         // The same in the query of the URL, where lists are repeated parameters.
         let mut query: Vec<String> = Vec::new();
@@ -94,6 +95,26 @@ fn contents_are_searched_and_read() {
         (&json!("to"), &json!(6)),
         "{part}"
     );
+}
+
+/// The text of such a word may be that of another file, so its bytes are told, too.
+#[test]
+fn command_lines_have_the_bytes_of_names_that_are_not_text() {
+    let stand_in = StandIn::new("http-command-raw", "echo '{\"path\":\"/srv\"}'");
+    let server = Server::with(&stand_in, &[]);
+    let raw = "2f7372762f626164ff";
+    let page = server.post("find", &json!({"paths_raw": [raw]})).json();
+    let words = |name: &str| page[name].as_array().cloned().expect("words");
+    let (command, bytes) = (words("command"), words("command_raw"));
+    assert_eq!(command.len(), bytes.len(), "{page}");
+    for (word, bytes) in command.iter().zip(&bytes) {
+        let expected = match word.as_str() == Some("/srv/bad\\xff") {
+            true => json!(raw),
+            false => Value::Null,
+        };
+        assert_eq!(*bytes, expected, "{page}");
+    }
+    assert!(bytes.contains(&json!(raw)), "{page}");
 }
 
 /// There may be no quotas here, so a stand-in has some; it gets the command line.
