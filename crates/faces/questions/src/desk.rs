@@ -18,7 +18,7 @@ use crate::reply::Reply;
 use crate::table::{More, Read, Ready};
 use crate::words::{Question, Refused};
 
-/// How long a question waits for room.
+/// How long a question waits for room, unless calls may take longer.
 const TURN_MAX: Duration = Duration::from_secs(60);
 
 /// What answers the questions of one client.
@@ -69,8 +69,7 @@ pub enum Unanswered {
     },
     /// Other command lines run for too long.
     #[error(
-        "too many questions are being answered, or their answers downloaded; ask again when one has \
-         ended"
+        "too many questions are being answered, or answers downloaded; ask again when one has ended"
     )]
     Busy,
     /// The answer was lost, or something else went wrong here.
@@ -137,7 +136,9 @@ impl Desk {
     /// # Errors
     /// [`Unanswered::Busy`] if others take the room for too long.
     pub async fn turn(&self) -> Result<OwnedSemaphorePermit, Unanswered> {
-        let room = timeout(TURN_MAX, Arc::clone(&self.calls).acquire_owned()).await;
+        // As long as other calls may take.
+        let most = TURN_MAX.max(self.limits.call);
+        let room = timeout(most, Arc::clone(&self.calls).acquire_owned()).await;
         room.ok().and_then(Result::ok).ok_or(Unanswered::Busy)
     }
 

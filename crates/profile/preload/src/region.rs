@@ -27,6 +27,9 @@ pub(crate) struct Own {
     number: Cell<usize>,
 }
 
+/// No thread is this owner.
+const NO_OWNER: u64 = 0;
+
 /// No process has it.
 const NO_EPOCH: u64 = u64::MAX;
 
@@ -67,6 +70,15 @@ impl Entry {
                 namespace: shared(process, at + ENTRY_NAMESPACE_AT),
             }
         }
+    }
+}
+
+impl Entry {
+    /// Lets another thread of the program with this hash continue the region.
+    fn end(&self, program: u64) {
+        // Until it says who it is, nobody looks whether it is gone.
+        self.owner.store(NO_OWNER, Ordering::Relaxed);
+        self.state.store(program | STATE_ENDED, Ordering::Release);
     }
 }
 
@@ -187,6 +199,7 @@ fn abandoned(process: &Process, program: u64, ours: u64) -> Option<usize> {
         let entry = Entry::of(process, *region);
         let owner = entry.owner.load(Ordering::Relaxed);
         entry.state.load(Ordering::Acquire) == program | STATE_LIVE
+            && owner != NO_OWNER
             && entry.namespace.load(Ordering::Relaxed) == process.namespace
             && kernel::is_gone((owner >> 32) as u32)
             && entry
@@ -210,8 +223,7 @@ pub(crate) fn release_those_of_former_program() {
             && entry.owner.load(Ordering::Relaxed) >> 32 == ours
             && entry.namespace.load(Ordering::Relaxed) == process.namespace
         {
-            let ended = state & !STATE_MASK | STATE_ENDED;
-            entry.state.store(ended, Ordering::Release);
+            entry.end(state & !STATE_MASK);
         }
     }
 }
@@ -232,8 +244,7 @@ fn release(own: &Own) -> bool {
     let process = process::get().filter(|_| is_own);
     if let Some(process) = process.as_ref() {
         own.start.set(ptr::null_mut());
-        let state = Entry::of(process, own.number.get()).state;
-        state.store(hash(process) | STATE_ENDED, Ordering::Release);
+        Entry::of(process, own.number.get()).end(hash(process));
     }
     process.is_some()
 }

@@ -337,7 +337,7 @@ impl Run {
             let at = self.begun.elapsed();
             let is_cancelled = cancel.load(Ordering::Relaxed);
             if is_cancelled || wishes.duration.is_some_and(|most| at >= most) {
-                self.last_slice(wishes)?;
+                self.last_slice(wishes, at)?;
                 return Ok(self.leave(is_cancelled));
             }
             let over = wishes.interval.map_or(0, |each| slices_in(at, each));
@@ -347,8 +347,9 @@ impl Run {
             // The end is looked for after each slice, also if reading takes longer than a slice.
             let wait = self.until_next(wishes).min(LOOK_AGAIN);
             if self.has_ended(wait) {
+                let at = self.begun.elapsed();
                 self.tracks.iter_mut().for_each(|one| one.attached.settle());
-                self.last_slice(wishes)?;
+                self.last_slice(wishes, at)?;
                 return Ok(self.leave(false));
             }
         }
@@ -392,10 +393,10 @@ impl Run {
         Ok(())
     }
 
-    /// Ends the slice that lasts until now.
-    fn last_slice(&mut self, wishes: &Wishes<'_>) -> Result<(), ProfileError> {
+    /// Ends the slice in which the recording ended.
+    fn last_slice(&mut self, wishes: &Wishes<'_>, at: Duration) -> Result<(), ProfileError> {
         let interval = wishes.interval;
-        let number = interval.map_or(1, |each| slices_in(self.begun.elapsed(), each) + 1);
+        let number = interval.map_or(1, |each| slices_in(at, each) + 1);
         self.is_cut = number > SLICES_MAX;
         self.slice(number.min(SLICES_MAX))
     }

@@ -154,7 +154,8 @@ impl Attached for Recorded {
         if reading.without_region > 0 {
             let calls = reading.without_region;
             losses.push(format!(
-                "{calls} calls of threads for which there was no memory"
+                "{calls} calls of threads without a region: none was left, or children of vfork(2) made \
+                 them"
             ));
         }
         for damage in &reading.damaged {

@@ -20,7 +20,7 @@ use crate::{Session, Threads};
 /// The calls that programs have recorded so far. Each profile satisfies [`Profile::check`].
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// All programs together, with the calls that were dropped because all regions were in use.
+    /// All programs together, with the calls that were dropped for want of a region.
     pub whole: Profile,
     /// For each program, by the name of its file.
     pub programs: BTreeMap<String, Profile>,
@@ -30,7 +30,8 @@ pub struct Reading {
     pub call_sites: Vec<CallSite>,
     /// If so: calls of sites for which there was no room.
     pub other_sites: Profile,
-    /// Calls that were dropped because all regions were in use.
+    /// Calls that were dropped because all regions were in use, or made by children of vfork(2)
+    /// whose parents had none.
     pub without_region: u64,
     /// Regions that were given out.
     pub regions: usize,

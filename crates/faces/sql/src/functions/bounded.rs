@@ -158,8 +158,11 @@ impl Row<'_> {
         let is_refused = one.months == 0 && one.days == 0 && (is_of_dates || nanos == 0);
         let [short, long] = MONTH_DAYS
             .map(|days| (i128::from(one.months) * days + i128::from(one.days)) * DAY_NS + nanos);
+        // The engine takes the direction of dates from the signs alone.
+        let is_back = one.months < 0 || one.days < 0;
         match is_refused {
             true => None,
+            false if is_of_dates && is_back != (short.max(long) < 0) => Some((0, 0)),
             false => Some((short.min(long), short.max(long))),
         }
     }

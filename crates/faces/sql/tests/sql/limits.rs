@@ -144,6 +144,9 @@ fn series_of_times_are_as_long_as_their_steps_make_them() {
         "TIMESTAMP '2026-01-01', TIMESTAMP '2026-01-01 00:16:40', INTERVAL '1 nanosecond'",
         // February has 28 days.
         "TIMESTAMP '2026-02-01', TIMESTAMP '2026-03-01', INTERVAL '1 month -28 days'",
+        // These run away from their end.
+        "DATE '2026-01-01', DATE '2026-01-02', INTERVAL '1 day -48 hours'",
+        "DATE '2026-02-01', DATE '2026-01-01', INTERVAL '1 month -27 days'",
         "1, 1000000000000",
     ] {
         let query = format!("SELECT array_length(generate_series({series}))");
