@@ -8,7 +8,7 @@ use grep_printer::{
     ColorSpecs, JSON, JSONBuilder, Standard, StandardBuilder, Stats, Summary, SummaryBuilder,
     SummaryKind,
 };
-use grep_searcher::{Searcher, Sink};
+use grep_searcher::{Searcher, SearcherBuilder, Sink};
 use termcolor::Buffer;
 use trawl_sets::Opened;
 
@@ -48,6 +48,31 @@ enum Place {
 enum Content<'c> {
     Slice(&'c [u8]),
     Stream(&'c mut dyn Read),
+}
+
+/// The searchers of one thread.
+pub(crate) struct Searchers {
+    builder: SearcherBuilder,
+    /// For contents in memory, of which it makes no copy.
+    uncopied: Searcher,
+    /// Whether all contents are transcoded, and thus copied.
+    transcodes: bool,
+}
+
+impl Searchers {
+    pub(crate) fn new(builder: &SearcherBuilder, options: &Options) -> Searchers {
+        Searchers {
+            builder: builder.clone(),
+            uncopied: builder.build(),
+            transcodes: options.encoding.is_some(),
+        }
+    }
+
+    /// Returns whether a content is copied, for another encoding.
+    fn copies(&self, content: &[u8]) -> bool {
+        const MARKS: [&[u8]; 3] = [b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"];
+        self.transcodes || MARKS.iter().any(|mark| content.starts_with(mark))
+    }
 }
 
 /// What the search of one member found.
@@ -171,26 +196,28 @@ impl Printer {
     pub(crate) fn search(
         &mut self,
         matcher: &LineMatcher,
-        searcher: &mut Searcher,
+        searchers: &mut Searchers,
         path: &Path,
         member: &Opened,
     ) -> io::Result<Looked> {
         let mut looked = match &member.content {
-            Some(content) => self.look(matcher, searcher, path, Content::Slice(content))?,
-            None => self.look(matcher, searcher, path, Content::Stream(&mut &member.file))?,
+            Some(content) => self.look(matcher, searchers, path, Content::Slice(content))?,
+            None => self.look(matcher, searchers, path, Content::Stream(&mut &member.file))?,
         };
         if !looked.is_binary {
             return Ok(looked);
         }
         // A binary member that is skipped is one without lines.
-        if searcher.binary_detection().quit_byte().is_some() {
-            let empty = self.look(matcher, searcher, path, Content::Slice(b""))?;
+        if searchers.uncopied.binary_detection().quit_byte().is_some() {
+            let empty = self.look(matcher, searchers, path, Content::Slice(b""))?;
             looked.has_match = empty.has_match;
             return Ok(looked);
         }
         match &member.content {
             // In a stream, what lies between NUL bytes counts as lines; in a slice it does not.
-            Some(content) => self.look(matcher, searcher, path, Content::Stream(&mut &content[..])),
+            Some(content) => {
+                self.look(matcher, searchers, path, Content::Stream(&mut &content[..]))
+            }
             None => Ok(looked),
         }
     }
@@ -198,7 +225,7 @@ impl Printer {
     fn look(
         &mut self,
         matcher: &LineMatcher,
-        searcher: &mut Searcher,
+        searchers: &mut Searchers,
         path: &Path,
         content: Content<'_>,
     ) -> io::Result<Looked> {
@@ -206,18 +233,18 @@ impl Printer {
         match self {
             Printer::Plain(buffer, form) => {
                 let mut sink = Plain::new(buffer, path.as_os_str().as_bytes(), *form);
-                content.search(matcher, searcher, &mut sink)?;
+                content.search(matcher, searchers, &mut sink)?;
                 Ok(Looked::new(sink.has_match, sink.binary, None))
             }
             Printer::Lines(printer) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                content.search(matcher, searcher, &mut sink)?;
+                content.search(matcher, searchers, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().cloned());
                 Ok(Looked::new(sink.has_match(), binary, stats))
             }
             Printer::Summary(printer, naming) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                content.search(matcher, searcher, &mut sink)?;
+                content.search(matcher, searchers, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().cloned());
                 let has_match = sink.has_match();
                 drop(sink);
@@ -227,7 +254,7 @@ impl Printer {
             }
             Printer::Json(printer) => {
                 let mut sink = printer.sink_with_path(matcher, path);
-                content.search(matcher, searcher, &mut sink)?;
+                content.search(matcher, searchers, &mut sink)?;
                 let (binary, stats) = (sink.binary_byte_offset(), sink.stats().clone());
                 Ok(Looked::new(sink.has_match(), binary, Some(stats)))
             }
@@ -236,15 +263,25 @@ impl Printer {
 }
 
 impl Content<'_> {
+    /// A searcher that copies, and has met a long line, looks for NUL bytes further ahead from then on:
+    /// what it prints of a binary member would depend on the members before. So each copied content
+    /// has a searcher of its own.
     fn search<S: Sink<Error = io::Error>>(
         self,
         matcher: &LineMatcher,
-        searcher: &mut Searcher,
+        searchers: &mut Searchers,
         sink: S,
     ) -> io::Result<()> {
         match self {
-            Content::Slice(slice) => searcher.search_slice(matcher, slice, sink),
-            Content::Stream(reader) => searcher.search_reader(matcher, reader, sink),
+            Content::Slice(slice) if searchers.copies(slice) => {
+                let mut searcher = searchers.builder.build();
+                searcher.search_slice(matcher, slice, sink)
+            }
+            Content::Slice(slice) => searchers.uncopied.search_slice(matcher, slice, sink),
+            Content::Stream(reader) => {
+                let mut searcher = searchers.builder.build();
+                searcher.search_reader(matcher, reader, sink)
+            }
         }
     }
 }
@@ -329,12 +366,51 @@ mod tests {
 
     fn printed(printer: &mut Printer, options: &Options, member: &Opened) -> (Vec<u8>, bool, bool) {
         let matcher = matcher(options).unwrap();
-        let mut searcher = searcher(options).unwrap().build();
+        let mut searchers = Searchers::new(&searcher(options).unwrap(), options);
         let path = Path::new("some/name");
-        let looked = printer.search(&matcher, &mut searcher, path, member);
+        let looked = printer.search(&matcher, &mut searchers, path, member);
         let looked = looked.unwrap();
         let output = printer.buffer().as_slice().to_vec();
         (output, looked.has_match, looked.is_binary)
+    }
+
+    fn member(content: Vec<u8>) -> Opened {
+        Opened {
+            name: b"some/name".to_vec(),
+            file: std::fs::File::open("/dev/null").unwrap(),
+            is_stream: false,
+            content: Some(content),
+            place: PlaceId::Mount(0),
+            was_cached: true,
+            position: 0,
+        }
+    }
+
+    #[test]
+    fn what_is_printed_does_not_depend_on_the_members_before() {
+        let options = Options {
+            patterns: Patterns {
+                texts: vec!["foo".into()],
+                ..Patterns::default()
+            },
+            select: Select::Others,
+            ..Options::default()
+        };
+        let late_nul = member([&b"x\n".repeat(40_000)[..], b"\0foo\n"].concat());
+        let (first, ..) = printed(&mut Printer::new(&options, false), &options, &late_nul);
+        assert!(first.len() > 30_000, "{} bytes", first.len());
+        let mut searchers = Searchers::new(&searcher(&options).unwrap(), &options);
+        let (matcher, path) = (matcher(&options).unwrap(), Path::new("some/name"));
+        let mut printer = Printer::new(&options, false);
+        let line = "a long line ".repeat(40_000).into_bytes();
+        for mark in [&b"\0"[..], b"\xef\xbb\xbf\0", b"\xff\xfe"] {
+            let long = member([mark, &line].concat());
+            for one in [&long, &late_nul] {
+                let looked = printer.search(&matcher, &mut searchers, path, one);
+                looked.unwrap();
+            }
+            assert!(printer.buffer().as_slice() == first, "after {mark:?}");
+        }
     }
 
     #[test]
@@ -342,15 +418,7 @@ mod tests {
         let mut printed_bytes = 0;
         for options in forms() {
             for content in CONTENTS {
-                let member = Opened {
-                    name: b"some/name".to_vec(),
-                    file: std::fs::File::open("/dev/null").unwrap(),
-                    is_stream: false,
-                    content: Some(content.to_vec()),
-                    place: PlaceId::Mount(0),
-                    was_cached: true,
-                    position: 0,
-                };
+                let member = member(content.to_vec());
                 let own = printed(&mut Printer::new(&options, false), &options, &member);
                 let theirs = printed(&mut oracle(&options), &options, &member);
                 let shown = content.escape_ascii();

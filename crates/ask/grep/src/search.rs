@@ -11,7 +11,7 @@ use std::time::Instant;
 use grep_matcher::LineTerminator;
 use grep_printer::Stats;
 use grep_regex::RegexMatcherBuilder;
-use grep_searcher::{BinaryDetection, Encoding, MmapChoice, Searcher, SearcherBuilder};
+use grep_searcher::{BinaryDetection, Encoding, MmapChoice, SearcherBuilder};
 use trawl_model::mapped::spelled;
 use trawl_model::sync::{lock, wait_while};
 use trawl_sets::{Opened, Problem, Set};
@@ -19,7 +19,7 @@ use trawl_sets::{Opened, Problem, Set};
 use crate::error::GrepError;
 use crate::matcher::LineMatcher;
 use crate::options::{Binary, Case, Ending, Extent, Options, Print, Select, Syntax};
-use crate::printer::{Looked, Printer};
+use crate::printer::{Looked, Printer, Searchers};
 
 /// Number of members whose output may wait for its turn.
 const WAITING_MAX: usize = 1024;
@@ -112,7 +112,10 @@ pub fn search(
         threads => threads,
     };
     std::thread::scope(|scope| {
-        let work = || shared.work(&matcher, searcher.build(), Printer::new(options, counts));
+        let work = || {
+            let searchers = Searchers::new(&searcher, options);
+            shared.work(&matcher, searchers, Printer::new(options, counts));
+        };
         for _ in 1..threads {
             let spawned = std::thread::Builder::new().spawn_scoped(scope, work);
             // Fewer threads do the same work.
@@ -178,11 +181,11 @@ pub(crate) fn searcher(options: &Options) -> Result<SearcherBuilder, GrepError> 
 
 impl Shared<'_, '_> {
     /// Searches members until none is left.
-    fn work(&self, matcher: &LineMatcher, mut searcher: Searcher, mut printer: Printer) {
+    fn work(&self, matcher: &LineMatcher, mut searchers: Searchers, mut printer: Printer) {
         while let Some((number, member)) = self.take() {
             self.room(number);
             let goes_on = match member {
-                Ok(member) => self.member(matcher, &mut searcher, &mut printer, (number, &member)),
+                Ok(member) => self.member(matcher, &mut searchers, &mut printer, (number, &member)),
                 Err(problem) => {
                     let mut target = lock(&self.target);
                     target.problem(&problem);
@@ -225,13 +228,13 @@ impl Shared<'_, '_> {
     fn member(
         &self,
         matcher: &LineMatcher,
-        searcher: &mut Searcher,
+        searchers: &mut Searchers,
         printer: &mut Printer,
         (number, member): (u64, &Opened),
     ) -> bool {
         let name = spelled(&member.name);
         let path = Path::new(OsStr::from_bytes(&name));
-        let looked = printer.search(matcher, searcher, path, member);
+        let looked = printer.search(matcher, searchers, path, member);
         lock(&self.target).member((number, member), looked, printer, self.options)
     }
 }
