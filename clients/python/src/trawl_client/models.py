@@ -535,6 +535,10 @@ class Page(TypedDict):
     """
     The command line that gives the same answer
     """
+    command_raw: NotRequired[list[str | None]]
+    """
+    In hexadecimal the words of `command` that are not UTF-8, in their places; missing if all are
+    """
     complete: bool
     """
     Whether nothing follows and nothing is missing.
