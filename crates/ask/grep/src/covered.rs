@@ -152,7 +152,8 @@ impl Covered {
     }
 }
 
-/// Says that there is a pack; that there is none when it is dropped, so that nobody waits in vain.
+/// Tells waiting threads whether there is a pack. If it is dropped before one was found, they are told
+/// that there is none.
 struct Telling<'c>(&'c OnceLock<bool>);
 
 impl Telling<'_> {

@@ -36,8 +36,8 @@ static STATE: AtomicU8 = AtomicU8::new(State::Unknown as u8);
 
 /// No thread has this epoch.
 static NO_EPOCH: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
-/// Points to the current epoch, and the id of the process that has this memory behind it; 0 if it is
-/// not known yet.
+/// Points to two words: the current epoch, and the id of the process whose memory this is. The id is 0
+/// until it is known.
 static EPOCH: AtomicPtr<AtomicU64> = AtomicPtr::new((&raw const NO_EPOCH).cast_mut().cast());
 /// The last epoch that this process or one of its ancestors chose.
 static LAST_EPOCH: AtomicU64 = AtomicU64::new(0);
@@ -154,7 +154,7 @@ pub(crate) fn is_guest() -> bool {
     }
     let is_guest = known != 0 && known == u64::from(kernel::parent_id());
     if !is_guest {
-        // This is a new child, or one of vfork(2) came first and is gone.
+        // This is a new child; or a child of vfork(2) made the first call here, and has ended.
         host.store(ours, Ordering::Relaxed);
     }
     is_guest

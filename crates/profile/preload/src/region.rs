@@ -82,8 +82,8 @@ impl Entry {
     }
 }
 
-/// Finds a region for this thread. Returns where it begins, or null if there is none, so that calls
-/// are dropped; `None` if nothing is recorded.
+/// Finds a region for this thread and returns its address. The address is null if the thread gets no
+/// region: its calls are then counted as dropped. Returns `None` if this process records nothing.
 #[cold]
 pub(crate) fn find(own: &Own) -> Option<*mut u64> {
     let _quiet = Quiet::new();
