@@ -9,6 +9,11 @@ use rustix::time::{ClockId, clock_gettime};
 /// Clock ticks in a second in `/proc`, on every machine that Linux runs on today.
 const TICKS: u64 = 100;
 
+/// Script that closes what a shell inherited from whoever runs the tests, so that a limit leaves the
+/// same number of descriptors everywhere.
+pub const CLOSE_INHERITED: &str =
+    r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done"#;
+
 /// Returns the CPU time of all threads so far.
 pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);

@@ -23,6 +23,7 @@ mod kernel;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use crate::oracle::command;
 use crate::scratch::Scratch;
@@ -31,10 +32,14 @@ use archive::Archive;
 use kernel::Kernel;
 
 const EMULATOR: &str = "qemu-system-x86_64";
+/// The serial line to which the script writes.
+const SCRIPT_LINE: &str = "/dev/ttyS1";
 /// What the machine writes when the script has ended, before its exit code.
 const ENDED: &str = "machine: the script ended with ";
-/// A machine that takes longer is ended.
-const TIME_MAX_S: u32 = 420;
+/// A machine that takes longer is ended: much more than any takes beside other machines.
+const TIME_MAX_S: u32 = 1200;
+/// Held while a machine runs: two of a process at a time would only slow each other down.
+static RUNNING: Mutex<()> = Mutex::new(());
 
 /// A machine that is not switched on yet.
 #[derive(Debug)]
@@ -51,7 +56,7 @@ pub struct Machine {
 /// What a machine has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Everything that was written to its console.
+    /// Everything that the script wrote, then what the kernel told.
     pub console: String,
     /// Exit code of the script; `None` if it did not end.
     pub code: Option<i32>,
@@ -174,19 +179,19 @@ impl Machine {
         let mut emulator = command("timeout");
         emulator.arg(TIME_MAX_S.to_string()).arg(EMULATOR);
         emulator.args(["-accel", "tcg,thread=multi", "-smp", "2", "-m", "1536"]);
-        emulator.args([
-            "-nodefaults",
-            "-no-reboot",
-            "-display",
-            "none",
-            "-serial",
-            "stdio",
-        ]);
+        emulator.args(["-nodefaults", "-no-reboot", "-display", "none"]);
+        // The kernel has a line of its own: on a slow machine it complains in the middle of a line.
+        let kernel = place.join("kernel");
+        emulator
+            .arg("-serial")
+            .arg(format!("file:{}", kernel.display()));
+        emulator.args(["-serial", "stdio"]);
         emulator.arg("-kernel").arg(self.kernel.image());
         emulator.arg("-initrd").arg(&files);
+        // On a slow machine the kernel may find that its timer does not tick, and give up.
         emulator.args([
             "-append",
-            "console=ttyS0 quiet loglevel=2 panic=-1 mitigations=off",
+            "console=ttyS0 quiet loglevel=2 panic=-1 mitigations=off no_timer_check",
         ]);
         for (at, bytes) in self.disks_bytes.iter().enumerate() {
             let path = place.join(format!("disk{at}"));
@@ -195,18 +200,23 @@ impl Machine {
             let drive = format!("file={},format=raw,if=virtio,cache=unsafe", path.display());
             emulator.arg("-drive").arg(drive);
         }
+        let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         let ran = emulator.output().expect("the emulator starts");
+        drop(running);
         let console = String::from_utf8_lossy(&ran.stdout).replace('\r', "");
         let errors = String::from_utf8_lossy(&ran.stderr);
+        let told = std::fs::read(&kernel).unwrap_or_default();
+        let told = String::from_utf8_lossy(&told).replace('\r', "");
         let code = console.lines().find_map(|line| line.strip_prefix(ENDED));
         Ended {
             code: code.and_then(|code| code.trim().parse().ok()),
-            console: console + &errors,
+            console: format!("{console}{errors}\nthe kernel told:\n{told}"),
         }
     }
 }
 
-/// The machine's first process.
+/// The machine's first process. It is switched off once everything is written: stty(1) waits for that
+/// before it sets what is set already.
 fn init(modules: &[String]) -> String {
     let load: String = modules
         .iter()
@@ -221,6 +231,7 @@ fn init(modules: &[String]) -> String {
          mount -t proc proc /proc\n\
          mount -t sysfs sys /sys\n\
          mount -t devtmpfs dev /dev\n\
+         exec </dev/null >{SCRIPT_LINE} 2>&1\n\
          mount -t tmpfs tmp /tmp\n\
          mount -t tmpfs run /run\n\
          mount -t tracefs trace /sys/kernel/tracing 2>/dev/null\n\
@@ -229,6 +240,7 @@ fn init(modules: &[String]) -> String {
          code=$?\n\
          echo\n\
          echo \"{ENDED}$code\"\n\
+         stty sane <{SCRIPT_LINE}\n\
          poweroff -f\n"
     )
 }

@@ -493,12 +493,14 @@ mod tests {
 
     #[test]
     fn scripts_without_an_interpreter_go_to_the_shell() {
-        use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let script = folder.path().join("script");
-        std::fs::write(&script, "exit 4\n").unwrap();
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = script.to_str().unwrap();
+        // Written by another process: what another test starts meanwhile would have the script open
+        // for writing, and nobody could run it.
+        let write = "echo 'exit 4' >\"$0\" && chmod 755 \"$0\"";
+        let written = run(&["sh", "-c", write, path], None);
+        assert_eq!(written.unwrap(), Ended::Code(0));
         assert_eq!(run(&[path], None).unwrap(), Ended::Code(4));
         let dir = std::fs::File::open("/").unwrap();
         assert_eq!(run(&[path], Some(dir.as_fd())).unwrap(), Ended::Code(4));

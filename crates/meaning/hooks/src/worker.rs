@@ -233,6 +233,8 @@ impl Drop for Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
+    use trawl_sys::command::{Ended, Input, Launch};
 
     fn serves(owner: u32) -> Serves {
         Serves {
@@ -243,15 +245,19 @@ mod tests {
         }
     }
 
-    /// Returns a program that gets ready, and serves nothing.
+    /// Returns a program that gets ready, and serves nothing. Another process writes it: what another
+    /// test starts meanwhile would have it open for writing, and nobody could run it.
     fn program() -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("worker");
         let ready = std::str::from_utf8(READY).unwrap();
         let text = format!("#!/bin/sh\nprintf %s '{ready}' >&0\nexec sleep 1000\n");
-        std::fs::write(&path, text).unwrap();
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        std::fs::set_permissions(&path, mode).unwrap();
+        let write = "printf %s \"$1\" >\"$0\" && chmod 755 \"$0\"";
+        let words = ["sh", "-c", write, path.to_str().unwrap(), text.as_str()];
+        let words = words.map(OsString::from);
+        let (words, dir, input) = (&words, None, Input::Nothing);
+        let written = Launch { words, dir, input }.run();
+        assert_eq!(written.unwrap(), Ended::Code(0));
         folder
     }
 

@@ -23,16 +23,24 @@ fn server(answer: &'static [u8]) -> String {
     format!("http://{address}/x")
 }
 
-fn client() -> Client {
+/// A client that waits this long for a server.
+fn client(patience: Duration) -> Client {
     Client::without_proxy(Limits {
-        silence: Duration::from_millis(500),
-        answer: Duration::from_millis(500),
+        silence: patience,
+        answer: patience,
         ..Limits::default()
     })
 }
 
+/// Longer than any answer takes in these tests.
+const LONG: Duration = Duration::from_secs(60);
+
 fn fetched(url: &str, ahead_bytes: u64) -> Result<(Vec<u8>, bool), String> {
-    let opener = Web::new(client());
+    fetched_by(client(LONG), url, ahead_bytes)
+}
+
+fn fetched_by(client: Client, url: &str, ahead_bytes: u64) -> Result<(Vec<u8>, bool), String> {
+    let opener = Web::new(client);
     let fetched = opener.fetch(&Found::named(url), ahead_bytes);
     let mut fetched = fetched.map_err(|problem| problem.to_string())?;
     let mut bytes = Vec::new();
@@ -81,7 +89,9 @@ fn statuses_loops_and_silence_are_errors() {
     );
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
-    assert!(fetched(&url, 0).unwrap_err().contains("in time"));
+    let impatient = client(Duration::from_millis(500));
+    let error = fetched_by(impatient, &url, 0).unwrap_err();
+    assert!(error.contains("in time"), "{error}");
 }
 
 #[test]
@@ -91,7 +101,7 @@ fn pages_link_to_documents() {
     let url = server(page);
     let names = |query: &[u8]| {
         let cancel = Cancel::default();
-        let mut names = Pages::new(client())
+        let mut names = Pages::new(client(LONG))
             .run(url.as_bytes(), query, &cancel)
             .unwrap();
         let mut all = Vec::new();

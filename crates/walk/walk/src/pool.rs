@@ -386,7 +386,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::Duration;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(120);
 
     /// A tree in which the directory `n` has the directories `10n + 1` to `10n + 4`.
     struct Tree<'t> {

@@ -3,16 +3,20 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use trawl_barrier::client::ask_barrier;
 use trawl_daemon::{Daemon, DaemonError, Host, Options, Wish};
-use trawl_format::IndexDir;
+use trawl_format::{IndexDir, Source};
 use trawl_indexer::{Control, PlainText};
 use trawl_model::Timestamp;
 use trawl_scan::Xattrs;
 use trawl_sys::wait::Waker;
 
 static GO_ON: AtomicBool = AtomicBool::new(false);
+
+/// Longer than anything in these tests takes.
+const LONG: Duration = Duration::from_secs(60);
 
 fn clock() -> Timestamp {
     let now = trawl_sys::process::now();
@@ -51,6 +55,20 @@ fn daemon(index: &Path) -> (Daemon, Arc<Mutex<Vec<String>>>) {
     (daemon, said)
 }
 
+/// Waits until a pass over the tree has ended that began later; returns whether it came.
+fn has_passed(source: &Source, after: Timestamp) -> bool {
+    let until = Instant::now() + LONG;
+    while Instant::now() < until {
+        let answer = ask_barrier(source, LONG, Duration::ZERO).ok().flatten();
+        let as_of = answer.and_then(|answer| answer.as_of);
+        if as_of.is_some_and(|began| began > after) {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
+}
+
 #[test]
 fn a_tree_is_indexed_first_and_its_changes_become_a_snapshot() {
     let folder = tempfile::tempdir().unwrap();
@@ -63,17 +81,20 @@ fn a_tree_is_indexed_first_and_its_changes_become_a_snapshot() {
     daemon.watch(&tree).unwrap();
     assert!(!daemon.is_idle());
     std::fs::write(tree.join("b"), "b").unwrap();
+    let written = clock();
 
     let stop = Arc::new(Waker::new().unwrap());
     let waker = Arc::clone(&stop);
     let index = IndexDir::open(&place).unwrap();
     let root = tree.to_str().unwrap().as_bytes();
+    let watched = index.source(root).unwrap().unwrap();
     let ending = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_secs(1));
+        let has_passed = has_passed(&watched, written);
         waker.wake();
+        has_passed
     });
     daemon.serve(&stop);
-    ending.join().unwrap();
+    assert!(ending.join().unwrap(), "it is not polled");
     let source = index.source(root).unwrap().unwrap();
     let current = source.current().unwrap().unwrap();
     assert_eq!(current.totals().entries, 3);

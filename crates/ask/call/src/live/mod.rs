@@ -207,7 +207,7 @@ mod tests {
     use std::sync::mpsc::channel;
     use std::time::{Duration, Instant};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(120);
     static HAS_PANICKED: AtomicBool = AtomicBool::new(false);
 
     /// Called before a directory is visited. In some, helpers panic, and the reader waits until

@@ -296,7 +296,7 @@ mod tests {
     use crate::printer::Streams;
     use crate::testing::{environment, program};
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const PATIENCE: Duration = Duration::from_secs(120);
 
     /// Panics on the threads that help. The thread that prints waits in the first directory until
     /// that has happened, so that helpers certainly take the others.

@@ -17,6 +17,8 @@ use trawl_model::sync::lock;
 
 /// Longer than anything in these tests takes.
 const LONG: Duration = Duration::from_secs(60);
+/// What ends at once ends within this time on a busy machine, too.
+const SOON: Duration = Duration::from_secs(30);
 
 /// A place for each name `PLACE/…`; fetches take a time and may fail, by a hash of the name.
 #[derive(Default)]
@@ -310,7 +312,7 @@ fn a_stalled_place_holds_nobody_up() {
     let begin = Instant::now();
     set.close();
     assert!(thread.join().unwrap());
-    assert!(begin.elapsed() < Duration::from_secs(1));
+    assert!(begin.elapsed() < SOON);
     simulated.stalled.store(false, Ordering::Relaxed);
 }
 
@@ -339,7 +341,7 @@ fn a_limited_wait_for_names_ends_and_loses_none() {
     assert_eq!(set.size_timeout(limit), Err(TimedOut));
     assert_eq!(set.member_timeout(b"place0/1", limit), Err(TimedOut));
     assert!(begin.elapsed() >= limit * 4);
-    assert!(begin.elapsed() < Duration::from_secs(5));
+    assert!(begin.elapsed() < SOON);
     go.store(true, Ordering::Relaxed);
     let long = Duration::from_secs(60);
     assert_eq!(set.member_timeout(b"place0/1", long), Ok(true));
@@ -363,7 +365,7 @@ fn a_limited_wait_for_a_stalled_place_ends_and_loses_no_member() {
         let begin = Instant::now();
         assert!(matches!(set.iterate_timeout(limit), Err(TimedOut)));
         assert!(begin.elapsed() >= limit);
-        assert!(begin.elapsed() < Duration::from_secs(1));
+        assert!(begin.elapsed() < SOON);
     }
     simulated.stalled.store(false, Ordering::Relaxed);
     assert_eq!(delivered(&set), sorted(names(1, 30)));
@@ -461,8 +463,10 @@ fn without_threads_callers_fetch() {
 
 #[test]
 fn lost_descriptors_are_waited_for() {
+    // Few: a set gives up after half a second, which these take on a very busy machine only.
+    const LOST: usize = 4;
     for threads in [0, 8] {
-        let out_of_descriptors = AtomicUsize::new(20);
+        let out_of_descriptors = AtomicUsize::new(LOST);
         let simulated = Arc::new(Simulated {
             out_of_descriptors,
             ..Simulated::default()
@@ -481,7 +485,7 @@ fn lost_descriptors_are_waited_for() {
             sorted(got.iter().map(name_of).collect()),
             sorted(names(2, 30))
         );
-        assert!(set.close().out_of_descriptors >= 20);
+        assert!(set.close().out_of_descriptors >= LOST as u64);
     }
 }
 
@@ -492,15 +496,12 @@ fn without_any_descriptor_there_are_problems() {
         out_of_descriptors,
         ..Simulated::default()
     });
-    let set = open(names(2, 10), &simulated, Options::default());
+    // If each waited for itself, they would take longer than `SOON`.
+    let set = open(names(2, 100), &simulated, Options::default());
     let begin = Instant::now();
     let got = drain(&set);
-    assert!(got.len() == 20 && got.iter().all(Result::is_err));
-    assert!(
-        begin.elapsed() < Duration::from_secs(5),
-        "{:?}",
-        begin.elapsed()
-    );
+    assert!(got.len() == 200 && got.iter().all(Result::is_err));
+    assert!(begin.elapsed() < SOON, "{:?}", begin.elapsed());
 }
 
 #[test]
@@ -513,6 +514,13 @@ fn a_consumer_that_stops_holds_within_limits() {
     };
     let set = open(names(2, 200), &simulated, options);
     assert!(set.iterate().is_some());
+    // Waits until something is there that nobody took.
+    let fetched = || -> u64 { set.stats().places.iter().map(|one| one.fetched).sum() };
+    let begin = Instant::now();
+    while fetched() < 2 {
+        assert!(begin.elapsed() < LONG, "nothing is fetched ahead");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     std::thread::sleep(Duration::from_millis(100));
     let fetches = simulated.fetches.load(Ordering::Relaxed);
     assert!(fetches <= 12, "{fetches}");

@@ -106,7 +106,7 @@ fn hook(site: &Site, program: &str) -> PathBuf {
     let text = format!("#!/usr/bin/python3\n{program}");
     fs::write(folder.join("mine"), text).unwrap();
     let manifest = "name = \"mine\"\nprogram = \"mine\"\nglobs = [\"*.dat\"]\n\
-                    [limits]\ncpu_secs = 1\nwall_secs = 2\n";
+                    [limits]\ncpu_secs = 1\nwall_secs = 15\n";
     fs::write(folder.join("mine.toml"), manifest).unwrap();
     for path in [&folder, &folder.join("mine"), &folder.join("mine.toml")] {
         fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();

@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use trawl_testkit::Scratch;
+use trawl_testkit::process::CLOSE_INHERITED;
 
 /// Levels of a chain whose path is longer than the kernel accepts at once.
 const LEVELS: usize = 300;
@@ -86,11 +87,6 @@ fn the_walk_is_that_of_find() {
         );
     }
 }
-
-/// Closes what a shell inherited from whoever runs the tests, so that the limit leaves the same
-/// number of descriptors everywhere.
-const CLOSE_INHERITED: &str =
-    r#"for fd in /proc/$$/fd/*; do fd=${fd##*/}; [ "$fd" -le 2 ] || eval "exec $fd>&-"; done"#;
 
 /// GNU find itself fails here, so it is run with more descriptors.
 #[test]

@@ -20,8 +20,9 @@ use crate::watch::Watched;
 const FILES: usize = 300;
 /// Files must be this old to be covered.
 const SETTLED: Duration = Duration::from_millis(4500);
-/// Longest wait for packs to follow.
-const LONG: Duration = Duration::from_secs(60);
+/// Longest wait for packs to follow. The daemon rests for twenty times as long as it took to write
+/// packs, which is much beside other work.
+const LONG: Duration = Duration::from_secs(1200);
 const WORDS: [&str; 3] = ["hidden_pin", "needle_in_a_stack", "straw"];
 const ANN: u32 = 4811;
 const BEN: u32 = 4812;

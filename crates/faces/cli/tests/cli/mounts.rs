@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use trawl_testkit::oracle::{self, Identity};
 use trawl_testkit::{FileSystem, LoopMount, Scratch, Skip, lines};
 
+use crate::watch::patiently;
+
 const LONG: Duration = Duration::from_secs(60);
 const ANN: u32 = 4821;
 
@@ -145,19 +147,9 @@ impl Site {
         let mut words = options.to_vec();
         words.extend(["-printf", "%p %y %i %s %m %U %G %T@ %C@ %n %l\\n"]);
         let expected = oracle::run(oracle::command("find").arg(&self.source).args(&words));
-        let ask = || {
-            let mut program = self.program();
-            oracle::run(program.arg("find").arg(&self.source).args(&words))
-        };
-        // A question waits two seconds for what may take longer on a busy machine, and says so.
-        let begun = Instant::now();
-        let mut found = ask();
-        while found.code == Some(1)
-            && found.errors().contains("is being found out")
-            && begun.elapsed() < LONG
-        {
-            found = ask();
-        }
+        let mut program = self.program();
+        program.arg("find").arg(&self.source).args(&words);
+        let found = patiently(|| oracle::run(&mut program));
         assert_eq!((found.code, found.errors()), (Some(0), String::new()));
         let (order, ending) = (lines::Order::Any, lines::Ending::Newline);
         lines::assert_same("the tree", &expected.stdout, &found.stdout, order, ending);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use trawl_testkit::oracle::{self, Ran};
@@ -225,10 +226,10 @@ fn a_mounted_file_system_ends_by_unmounting_interrupts_and_kills() {
         let mut trawl = site.command();
         trawl.args(["profile", "mount", "-q", "-o", "../made", ".", "../point"]);
         let child = trawl.current_dir(site.tree()).spawn().expect("it starts");
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        let until = Instant::now() + Duration::from_secs(60);
         while !point.join("f00").exists() {
-            assert!(std::time::Instant::now() < until, "it is not mounted");
-            std::thread::sleep(std::time::Duration::from_millis(10));
+            assert!(Instant::now() < until, "it is not mounted");
+            std::thread::sleep(Duration::from_millis(10));
         }
         trawl_testkit::daemon::Daemon::of(child)
     };
@@ -295,12 +296,18 @@ fn a_recording_ends_as_its_command_does() {
         ran.code == Some(2) && ran.errors().contains("--slices"),
         "{ran}"
     );
-    let ran = record(&["--slices", "100ms", "--", "sleep", "0.35"]).expect_code(0);
+    // The command may run for a moment before the first slice begins.
+    let begun = Instant::now();
+    let ran = record(&["--slices", "100ms", "--", "sleep", "2"]).expect_code(0);
+    let most = begun.elapsed().as_millis() / 100 + 1;
     assert!(ran.errors().is_empty(), "{ran}");
     let json = site.run("profile export --as json ../made").expect_code(0);
     let json: Value = serde_json::from_slice(&json.stdout).expect("JSON");
     let slices = json["slices"].as_array().expect("a timeline").len();
-    assert!((4..=20).contains(&slices), "{slices}");
+    assert!(
+        slices >= 10 && slices as u128 <= most,
+        "{slices}, at most {most}"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use trawl_testkit::lines::visible;
 use trawl_testkit::oracle::{Ran, command, run};
+use trawl_testkit::process::CLOSE_INHERITED;
 use trawl_testkit::{Scratch, Skip};
 
 /// Our answer that is compared.
@@ -107,8 +108,12 @@ impl Site {
     }
 
     fn ask(&self, finder: &str, line: &str) -> Ran {
+        let line = match line.contains("ulimit -n") {
+            true => format!("{CLOSE_INHERITED}; {line}"),
+            false => line.to_owned(),
+        };
         let mut shell = command("timeout");
-        shell.args(["-s", "KILL", "60", "bash", "-c", line]);
+        shell.args(["-s", "KILL", "60", "bash", "-c", &line]);
         shell.env("FIND", finder).env("OUT", self.scratch.path());
         run(shell.current_dir(self.scratch.join("work/tree")))
     }

@@ -228,7 +228,10 @@ shown = mmap.mmap(file, 0, prot=mmap.PROT_READ, flags=mmap.MAP_SHARED)
 same("begin", shown[:8] + shown[4096:4104], b"00000000" * 2)
 for number in range(1, 4):
     put("file", text(number), "r+b")
-    time.sleep(AGE + 1)
+    # A thread looks for changes: it has to get its turn.
+    until = time.monotonic() + 60
+    while int(shown[:8]) != number and time.monotonic() < until:
+        time.sleep(0.02)
     for page in range(PAGES):
         same(f"page {page}", int(shown[page * 4096:][:8]), number)
 "#;

@@ -5,6 +5,7 @@ use std::cell::OnceCell;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use trawl_testkit::oracle::{self, Ran};
 use trawl_testkit::skip::{Skip, is_root, without_program};
@@ -210,13 +211,15 @@ impl Site {
         let mounts = fs::read("/proc/self/mounts").expect("proc is there");
         let mounts = String::from_utf8_lossy(&mounts);
         assert!(!mounts.contains(&point), "{mounts}");
-        for _ in 0..200 {
-            if processes(self.scratch.path()).is_empty() {
+        let until = Instant::now() + Duration::from_secs(60);
+        loop {
+            let left = processes(self.scratch.path());
+            if left.is_empty() {
                 return;
             }
-            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(Instant::now() < until, "left behind: {left:?}");
+            std::thread::sleep(Duration::from_millis(20));
         }
-        panic!("left behind: {:?}", processes(self.scratch.path()));
     }
 }
 

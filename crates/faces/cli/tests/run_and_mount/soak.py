@@ -7,6 +7,7 @@ A writer notes when a state was complete. Whoever reads notes the time before: w
 be of a state that was not yet replaced at that time less what the way allows.
 """
 
+import collections
 import errno
 import mmap
 import os
@@ -25,12 +26,18 @@ TICK = 0.02
 NEWS = 3.0
 # What a mapping shows is looked at by a thread that has to get its turn.
 MAPPED = max(AGE, 0.2) + 3.0
+# All these times are longer where threads wait for their turn. A thread measures for how long, with
+# naps; the longest of the last seconds counts.
+NAP, LATELY = 0.005, 10.0
 
 lock = threading.Lock()
 counts: dict[str, int] = {}
 wrong: list[str] = []
 left = OPERATIONS
 objects = iter(range(1, 1 << 40))
+# When a nap ended, and how late; later ones are shorter. And when the present one should end.
+naps: collections.deque[tuple[float, float]] = collections.deque()
+due = float("inf")
 
 
 def record(thing: int, state: int) -> bytes:
@@ -47,6 +54,26 @@ def count(what: str, is_operation: bool = True) -> None:
 def blame(what: str) -> None:
     with lock:
         wrong.append(what)
+
+
+def nap() -> None:
+    global due
+    while True:
+        due = time.monotonic() + NAP
+        time.sleep(NAP)
+        now = time.monotonic()
+        with lock:
+            while naps and naps[0][0] < now - LATELY:
+                naps.popleft()
+            while naps and naps[-1][1] <= now - due:
+                naps.pop()
+            naps.append((now, now - due))
+
+
+def wait_for_a_turn() -> float:
+    """How long a thread waited for its turn lately, at most."""
+    with lock:
+        return max(0.0, time.monotonic() - due, naps[0][1] if naps else 0.0)
 
 
 class File:
@@ -209,12 +236,12 @@ class Held:
 
     def __init__(self, file: File) -> None:
         self.file = file
-        then = time.monotonic() - slack("opened")
+        begin = time.monotonic()
         self.fd = os.open(file.shown, os.O_RDONLY)
         self.map: mmap.mmap | None = None
         try:
             data = os.pread(self.fd, 1 << 20, 0)
-            judge("opened", file, data, then, None)
+            judge("opened", file, data, begin - slack("opened"), None)
             things = {thing for thing, _ in parse("opened", file, data)}
             self.thing = things.pop() if len(things) == 1 else None
             self.size = 0
@@ -238,16 +265,18 @@ class Held:
         if WAY == "sandbox":
             # A descriptor follows when it is looked at.
             os.fstat(self.fd)
-        then = time.monotonic() - slack("held")
+        begin = time.monotonic()
         data = os.pread(self.fd, 1 << 20, 0)
+        then = begin - slack("held")
         if WAY == "sandbox" and self.file.is_replaced(self.thing):
             # It stays as it was last.
             then = 0.0
         judge("held", self.file, data, then, self.thing)
 
     def look(self) -> None:
-        then = time.monotonic() - slack("looked")
+        begin = time.monotonic()
         size = os.fstat(self.fd).st_size
+        then = begin - slack("looked")
         if not self.file.is_log or self.thing is None:
             return
         wanted = (self.file.oldest_state(self.thing, then) + 1) * RECORD
@@ -259,28 +288,33 @@ class Held:
 
 
 def slack(what: str) -> float:
-    """How old what is read may be."""
+    """How old what was read just now may be."""
+    turn = wait_for_a_turn()
+    # Some threads follow each other.
+    turns = 10 * turn
     if WAY == "watched":
-        return {"mapped": MAPPED + NEWS}.get(what, NEWS)
+        return {"mapped": MAPPED + NEWS}.get(what, NEWS) + turns
     if what == "opened":
         return 0.0
     if what == "mapped":
-        return MAPPED
-    # A sandbox counts from when an answer came.
-    extra = 0.5 if WAY == "sandbox" else TICK
+        return MAPPED + turns
+    # A sandbox counts from when an answer came; the kernel, from when the caller got its turn, after
+    # the thread that answered.
+    extra = 0.5 + turns if WAY == "sandbox" else TICK + 2 * turn
     return AGE + extra if AGE else 0.0
 
 
 def fresh(file: File) -> None:
-    then = time.monotonic() - slack("opened")
+    begin = time.monotonic()
     with open(file.shown, "rb", buffering=0) as opened:
         data = opened.read(1 << 20)
-    judge("fresh", file, data, then, None)
+    judge("fresh", file, data, begin - slack("opened"), None)
 
 
 def look(file: File) -> None:
-    then = time.monotonic() - slack("looked")
+    begin = time.monotonic()
     size = os.stat(file.shown).st_size
+    then = begin - slack("looked")
     if file.is_log and file.oldest_object(then) == file.thing:
         wanted = (file.oldest_state(file.thing, then) + 1) * RECORD
         if size < wanted and file.named[-1][1] == file.thing:
@@ -290,9 +324,9 @@ def look(file: File) -> None:
 def mapped(one: Held) -> None:
     if one.map is None or one.thing is None:
         return
-    then = time.monotonic() - slack("mapped")
+    begin = time.monotonic()
     data = bytes(one.map[:RECORD])
-    judge("mapped", one.file, data, then, one.thing)
+    judge("mapped", one.file, data, begin - slack("mapped"), one.thing)
 
 
 def reader(files: list[File], seed: int) -> None:
@@ -351,6 +385,7 @@ def writer(files: list[File], seed: int) -> None:
 
 def main() -> None:
     random.seed(SEED)
+    threading.Thread(target=nap, daemon=True).start()
     # Of each kind one that is replaced often and one that is held long.
     files = [
         File(f"file{at}", at % 3 == 0, at % 3 == 1, 0.002 if at < 3 else 0.1)

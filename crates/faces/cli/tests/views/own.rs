@@ -2,10 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::chown;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use trawl_testkit::oracle::{self, Identity};
+use trawl_testkit::oracle::Identity;
 use trawl_testkit::skip::without_program;
 
 use crate::site::{Mounted, Site, cannot};
@@ -50,6 +50,12 @@ while time.time() < until:
 print(seen)
 ";
 
+/// Returns the time as Python's `time.time()`.
+fn now_s() -> f64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.expect("it is after 1970").as_secs_f64()
+}
+
 /// However a name came to be known, it is gone a second after it was true.
 #[test]
 fn a_name_is_a_second_old_at_most() {
@@ -75,21 +81,62 @@ fn a_name_is_a_second_old_at_most() {
             std::thread::sleep(Duration::from_millis(1));
         }
         fs::remove_file(site.tree().join(&name)).unwrap();
-        let gone = std::time::SystemTime::now();
+        let gone = now_s();
         let out = child.wait_with_output().unwrap();
         let seen: f64 = String::from_utf8(out.stdout)
             .unwrap()
             .trim()
             .parse()
             .unwrap();
-        let gone = gone
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap()
-            .as_secs_f64();
         let age = seen - gone;
         eprintln!("{way}: seen until {age:.3} s after it was removed");
         assert!(age < KNOWN.as_secs_f64(), "{way}: {age} s");
     }
+}
+
+/// Lists a directory like `ls -l` for some seconds, at least twenty times. Prints each target, or that
+/// there is none, behind the times around the listing.
+const TARGETS: &str = "\
+import os, sys, time
+directory, until, looks = sys.argv[1], time.time() + 8, 0
+while looks < 20 or time.time() < until:
+    before, targets = time.time(), []
+    try:
+        for name in os.listdir(directory):
+            os.lstat(os.path.join(directory, name))
+            targets.append(os.readlink(os.path.join(directory, name)))
+    except OSError:
+        pass
+    after = time.time()
+    for target in targets or ['']:
+        print(before, after, target)
+    looks += 1
+    time.sleep(0.02)
+";
+
+/// When a file was moved, and where to.
+struct Move {
+    begun_s: f64,
+    done_s: f64,
+    to: PathBuf,
+}
+
+/// Returns true if a listing may show this target, or none: it was true during the listing, or a second
+/// before.
+fn may_show(moves: &[Move], before_s: f64, after_s: f64, target: &str) -> bool {
+    let since_s = before_s - KNOWN.as_secs_f64();
+    moves.iter().enumerate().any(|(at, one)| {
+        // While it is moved, a file may be found in neither directory.
+        let (is_so, until_s) = match target {
+            "" => (true, one.done_s),
+            _ => {
+                let next = moves.get(at + 1);
+                let until_s = next.map_or(f64::INFINITY, |next| next.done_s);
+                (one.to.as_os_str() == target, until_s)
+            }
+        };
+        is_so && one.begun_s <= after_s && until_s >= since_s
+    })
 }
 
 /// A listing with attributes and targets while a writer moves a file to and fro: each name leads to
@@ -102,40 +149,44 @@ fn names_lead_to_members_while_a_writer_moves_them() {
     let site = Site::new("views-own-writer", &["a/x", "b/other"]);
     site.define("files", &["-name", "x"]);
     let mounted = mount(&site);
-    let (stop, tree) = (AtomicBool::new(false), site.tree());
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
-                fs::rename(tree.join("a/x"), tree.join("b/x")).unwrap();
-                std::thread::sleep(Duration::from_millis(1500));
-                fs::rename(tree.join("b/x"), tree.join("a/x")).unwrap();
-                std::thread::sleep(Duration::from_millis(1500));
-            }
-        });
-        let until = Instant::now() + Duration::from_secs(8);
-        let mut wrong_since: Option<Instant> = None;
-        let mut looks = 0;
-        while Instant::now() < until {
-            let mut ls = Identity::user(NOBODY).command("ls");
-            let asked = Instant::now();
-            let ran = oracle::run(ls.args(["-l"]).arg(mounted.join("files")));
-            let target = ran.text();
-            let target = target.split(" -> ").nth(1).unwrap_or_default().trim();
-            looks += 1;
-            match fs::symlink_metadata(target) {
-                Ok(_) => wrong_since = None,
-                Err(_) => {
-                    let since = *wrong_since.get_or_insert(asked);
-                    assert!(
-                        since.elapsed() < KNOWN,
-                        "{ran} leads to nothing for too long"
-                    );
-                }
-            }
+    let (tree, seen) = (site.tree(), site.scratch.join("seen"));
+    let mut python = Identity::user(NOBODY).command("python3");
+    python.args(["-c", TARGETS]).arg(mounted.join("files"));
+    python.stdout(fs::File::create(&seen).unwrap());
+    let mut moves = vec![Move {
+        begun_s: 0.0,
+        done_s: 0.0,
+        to: tree.join("a/x"),
+    }];
+    let mut child = python.spawn().unwrap();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
         }
-        stop.store(true, Ordering::Relaxed);
-        assert!(looks > 20, "{looks}");
-    });
+        let (from, to) = match moves.len() % 2 {
+            0 => ("b/x", "a/x"),
+            _ => ("a/x", "b/x"),
+        };
+        let begun_s = now_s();
+        fs::rename(tree.join(from), tree.join(to)).unwrap();
+        moves.push(Move {
+            begun_s,
+            done_s: now_s(),
+            to: tree.join(to),
+        });
+        std::thread::sleep(Duration::from_millis(1500));
+    };
+    assert!(status.success(), "{status}");
+    let seen = fs::read_to_string(seen).unwrap();
+    for line in seen.lines() {
+        let words: Vec<&str> = line.splitn(3, ' ').collect();
+        let (before_s, after_s) = (words[0].parse().unwrap(), words[1].parse().unwrap());
+        assert!(
+            may_show(&moves, before_s, after_s, words[2]),
+            "{line}: leads to nothing for too long"
+        );
+    }
+    assert!(seen.lines().count() >= 20, "{seen}");
 }
 
 /// `ls -l` of a user's own mount asks for each name once, too.

@@ -10,7 +10,7 @@ use fuser::{
     LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
 };
 use trawl_histogram::Resolution;
-use trawl_kernel_profile::Filter;
+use trawl_kernel_profile::{BlockReading, Filter};
 use trawl_testkit::scratch::Scratch;
 
 use crate::device::Loop;
@@ -20,13 +20,22 @@ const IMAGE: INodeNo = INodeNo(2);
 const SIZE_BYTES: u64 = 16 << 20;
 /// Where reads become slow.
 const SLOW_FROM: u64 = 8 << 20;
-const FAST_US: f64 = 12_000.0;
-const SLOW_US: f64 = 160_000.0;
+/// Medians. Half a bucket of the smaller one leaves a busy machine 17 ms.
+const FAST_US: f64 = 40_000.0;
+const SLOW_US: f64 = 460_000.0;
+/// The numbers of requests.
+const FAST: u64 = 50;
+const SLOW: u64 = 10;
+const ALL: u64 = FAST + SLOW;
+/// How long it is tried again on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// Begin of each read of the file and the time that it took, in nanoseconds.
+type Taken = Vec<(u64, u64)>;
 
 /// A file system with one file, `image`, that is full of zeros.
 struct Slow {
-    /// Begin of the read and the time that it took, in nanoseconds.
-    taken: Arc<Mutex<Vec<(u64, u64)>>>,
+    taken: Arc<Mutex<Taken>>,
 }
 
 /// A log-normal time for the read at an offset, the same in each run: sigma 0.25.
@@ -126,30 +135,46 @@ fn injected_latencies_are_recovered() {
     let Some(device) = Loop::over(&place.path().join("image")) else {
         return;
     };
-    let Some(mut layer) = attach(&Filter::Everything, 8) else {
-        return;
+    let until = Instant::now() + PATIENCE;
+    let (injected, reading) = loop {
+        let Some((injected, reading)) = measure(&device, &taken) else {
+            return;
+        };
+        match compare(&injected, &reading, &device.name) {
+            Ok(()) => break (injected, reading),
+            Err(why) => assert!(Instant::now() < until, "{why}"),
+        }
     };
+    check_sizes(&injected, &reading, &device.name);
+    drop(device);
+    drop(mount);
+}
+
+/// Reads from the device, one request at a time; slow ones are large. Returns how long the reads of the
+/// file took, and what the layer saw; `None` where it cannot be attached.
+fn measure(device: &Loop, taken: &Mutex<Taken>) -> Option<(Taken, BlockReading)> {
+    let mut layer = attach(&Filter::Everything, 8)?;
     taken.lock().unwrap().clear();
-    // One request at a time; slow ones are large.
-    assert!(device.read(4096, 0, 100).wait().unwrap().success());
-    assert!(
-        device
-            .read(65_536, SLOW_FROM / 65_536, 20)
-            .wait()
-            .unwrap()
-            .success()
-    );
+    for (block_bytes, skip, count) in [(4096, 0, FAST), (65_536, SLOW_FROM / 65_536, SLOW)] {
+        let mut dd = device.read(block_bytes, skip, count);
+        assert!(dd.wait().unwrap().success());
+    }
     let reading = layer.read().unwrap();
     let injected = std::mem::take(&mut *taken.lock().unwrap());
-    let operation = format!("{}:read:device", device.name);
-    let found = reading.profile.get(&operation).unwrap();
-    assert_equal(&reading, &device.name, found.recorded(), 120, "reads");
-    compare(&injected, found.buckets());
+    Some((injected, reading))
+}
+
+/// Returns the name of the operation that is measured.
+fn operation(device: &str) -> String {
+    format!("{device}:read:device")
+}
+
+fn check_sizes(injected: &[(u64, u64)], reading: &BlockReading, device: &str) {
     // "A second histogram … of a size … per latency peak" (§3.1.6): small ones are fast.
     let resolution = Resolution::new(8).unwrap();
     let middle = resolution.bucket(((FAST_US * SLOW_US).sqrt() * 1000.0) as u64);
     let (mut small, mut large) = (0, 0);
-    for peak in reading.sizes.peaks(&operation) {
+    for peak in reading.sizes.peaks(&operation(device)) {
         match *peak.buckets().end() < middle {
             true => small += peak.values().count(12),
             false => large += peak.values().count(16),
@@ -158,46 +183,58 @@ fn injected_latencies_are_recovered() {
     // Peaks are octaves of 8 buckets; the one that contains the middle is not fast.
     let is_fast = |(_, ns): &&(u64, u64)| resolution.bucket(*ns) / 8 < middle / 8;
     let fast = injected.iter().filter(is_fast).count() as u64;
-    let slow = 120 - fast;
-    let unseen = unseen(&reading, &device.name) as u64;
+    let slow = ALL - fast;
+    let unseen = unseen(reading, device) as u64;
     let late = FAR_MAX + unseen;
     assert!(
         (fast.saturating_sub(late)..=fast).contains(&small),
         "{small} of {fast}"
     );
     assert!(
-        (20_u64.saturating_sub(unseen)..=slow).contains(&large),
-        "{large} of 20"
+        (SLOW.saturating_sub(unseen)..=slow).contains(&large),
+        "{large} of {SLOW}"
     );
-    drop(device);
-    drop(mount);
 }
 
 /// The number of requests that a busy machine may delay on the way.
-const FAR_MAX: u64 = 6;
+const FAR_MAX: u64 = 3;
 
 /// The k-th least latency found is the k-th least injected one, within half a bucket at resolution
 /// 1, which has 8 buckets here. At most [`FAR_MAX`] are further apart.
-fn compare(injected: &[(u64, u64)], found: &[u64]) {
+///
+/// # Errors
+/// Says what is otherwise: on a busy machine, perhaps only this time.
+fn compare(injected: &[(u64, u64)], reading: &BlockReading, device: &str) -> Result<(), String> {
+    let reads = injected.len() as u64;
+    if reads != ALL {
+        // Another program looked at the new device.
+        return Err(format!("{reads} reads of the file for {ALL} requests"));
+    }
+    let histogram = reading.profile.get(&operation(device)).unwrap();
+    let recorded = histogram.recorded();
+    assert_equal(reading, device, recorded, u128::from(ALL), "reads");
     let resolution = Resolution::new(8).unwrap();
     let mut expected: Vec<u16> = injected
         .iter()
         .map(|(_, ns)| resolution.bucket(*ns))
         .collect();
     expected.sort_unstable();
-    assert_eq!(expected.len(), 120, "each request is one read of the file");
     let repeated =
         |(bucket, count): (usize, &u64)| std::iter::repeat_n(bucket as u16, *count as usize);
-    let found: Vec<u16> = found.iter().enumerate().flat_map(repeated).collect();
+    let buckets = histogram.buckets().iter().enumerate();
+    let found: Vec<u16> = buckets.flat_map(repeated).collect();
     let pairs = expected.iter().zip(&found);
     let apart: Vec<u16> = pairs
         .map(|(expected, found)| expected.abs_diff(*found))
         .collect();
     let far = apart.iter().filter(|apart| **apart > 4).count();
-    let mean = apart.iter().map(|apart| f64::from(*apart)).sum::<f64>() / 120.0;
+    let mean = apart.iter().map(|apart| f64::from(*apart)).sum::<f64>() / ALL as f64;
     eprintln!(
-        "{far} of 120 further than half a bucket; {:.3} buckets in the mean",
+        "{far} of {ALL} further than half a bucket; {:.3} buckets in the mean",
         mean / 8.0
     );
-    assert!(far as u64 <= FAR_MAX, "{apart:?}");
+    match far as u64 <= FAR_MAX {
+        true => Ok(()),
+        false => Err(format!("{apart:?}")),
+    }
 }

@@ -56,7 +56,7 @@ pub(crate) const MOUNT: &str = "
 mkdir -p /mnt/ext4/share /mnt/cifs /var/lib/samba/private /var/cache/samba /var/log/samba /run/samba
 smbd -D
 options=ip=127.0.0.1,username=guest,password=,vers=3.1.1,mfsymlinks,closetimeo=0
-for attempt in 1 2 3 4 5 6 7 8 9 10; do
+for attempt in $(seq 120); do
     mount -t cifs -o $options //127.0.0.1/share /mnt/cifs && break
     sleep 1
 done

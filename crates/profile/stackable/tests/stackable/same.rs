@@ -331,7 +331,12 @@ fn open_and_gone(top: &Path, log: &mut Log) {
 /// Programs map files: they run from there, and a mapping that is written reaches the file.
 fn mapped(top: &Path, log: &mut Log) {
     let program = top.join("true");
-    fs::copy("/bin/true", &program).unwrap();
+    // Copied by another process: what another test starts meanwhile would have the copy open for
+    // writing, and nobody could run it.
+    let mut copy = trawl_testkit::oracle::command("cp");
+    let copied = copy.arg("/bin/true").arg(&program).status();
+    assert!(copied.unwrap().success());
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
     let ran = trawl_testkit::oracle::command(&program).status();
     log.note("run", ran.map(|status| status.code()));
     fs::set_permissions(&program, Permissions::from_mode(0o644)).unwrap();

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use trawl_histogram::Profile;
-use trawl_stackable::{Options, Serving, mount};
+use trawl_stackable::{Options, Serving, StackableError, mount};
 use trawl_testkit::scratch::Scratch;
 use trawl_testkit::skip::{Skip, without_root};
 
@@ -53,7 +55,7 @@ impl Stacked {
     /// Unmounts it and returns what was recorded.
     pub(crate) fn end(&mut self) -> Profile {
         let mut serving = self.serving.take().unwrap();
-        serving.unmount().unwrap();
+        unmount(&mut serving);
         let profile = serving.wait().unwrap();
         profile.check().unwrap();
         for (name, one) in profile.operations() {
@@ -61,6 +63,22 @@ impl Stacked {
             assert_eq!(counts.entered, counts.left, "{name} is in flight");
         }
         profile
+    }
+}
+
+/// Unmounts it. What another test starts has our files open until its program runs: it is waited for.
+fn unmount(serving: &mut Serving) {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        match serving.unmount() {
+            Ok(()) => return,
+            Err(StackableError::Unmount { source, .. })
+                if source.kind() == io::ErrorKind::ResourceBusy && Instant::now() < until =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -103,10 +103,11 @@ fn where_everything_is_exported_it_starts_the_program_beside_it_with_the_word_an
     let scratch = Scratch::new("shell-commands");
     let shell = scratch.install(std::path::Path::new(SHELL));
     // In place of `trawl`: prints its words and its environment.
-    let program = shell.with_file_name("trawl");
+    let program = scratch.join("program").join("trawl");
+    std::fs::create_dir(scratch.join("program")).unwrap();
     std::fs::write(&program, "#!/bin/sh\nprintf '<%s>' \"$@\"\n/usr/bin/env\n").unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    // What another test starts meanwhile has only the original open for writing.
+    scratch.install(&program);
     let script = scratch.join("run");
     let text = format!(
         "set -e\nmount -t tmpfs none /etc && mkdir /etc/trawl\n\

@@ -40,11 +40,11 @@ setquota -g 70003 500 600 0 0 /mnt/q
 setquota -P 77 1000 2000 10 20 /mnt/q
 sync
 trawl-http --many --program=/usr/bin/trawl --user=front --proxy=/run/service/proxy \
-    --state=/run/state > /run/said 2>&1 &
+    --state=/run/state --time-limit=600000 > /run/said 2>&1 &
 part() { echo; echo "== $1"; shift; "$@" 2>/run/errors || { echo "code $?"; cat /run/errors; }; }
 ask() {
     name=$1; shift
-    curl --silent --show-error --fail-with-body --max-time 120 \
+    curl --silent --show-error --fail-with-body --max-time 660 \
         --unix-socket /run/service/proxy -H "X-Remote-User: $name" "$@"
 }
 until grep -q "for proxies" /run/said; do sleep 1; done
