@@ -176,6 +176,17 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// Waits until a pack has the document of a file as it is now, and returns the pack.
+#[track_caller]
+fn covering(watched: &Watched, file: &Path) -> (PathBuf, Pack, usize) {
+    let mut found = None;
+    until("the file is covered", || {
+        found = with(watched, doc(file)).pop();
+        found.is_some()
+    });
+    found.expect("it was waited for")
+}
+
 #[test]
 fn packs_follow_changes_with_attributes_and_references() {
     let Some(watched) = watched() else {
@@ -190,11 +201,10 @@ fn packs_follow_changes_with_attributes_and_references() {
         "<html><title>Hay</title><a href='barn.html'>hay</a>",
     )
     .unwrap();
-    until("the new content is covered", || {
-        with(&watched, doc(&changed)).len() == 1
+    let (_, pack, at) = covering(&watched, &changed);
+    until("the old content left its pack", || {
+        with(&watched, before).is_empty()
     });
-    assert!(with(&watched, before).is_empty());
-    let (_, pack, at) = with(&watched, doc(&changed)).remove(0);
     let found = references(&pack, at as u32).unwrap();
     let found: Vec<(&str, &str)> = found.iter().map(|one| (&*one.kind, &*one.target)).collect();
     assert_eq!(found, [("links-to", "barn.html")]);
@@ -248,10 +258,7 @@ fn what_cannot_be_read_is_an_issue_of_its_file() {
         assert!(ran.errors().contains("it is damaged"), "{ran}");
     };
     check(&ask());
-    until("the damaged file is covered", || {
-        !with(&watched, doc(&damaged)).is_empty()
-    });
-    let (_, pack, at) = with(&watched, doc(&damaged)).remove(0);
+    let (_, pack, at) = covering(&watched, &damaged);
     assert_eq!(pack.docs()[at].gaps.text, Some(Gap::Damaged));
     assert_ne!(pack.docs()[at].gaps, Document::default().gaps);
     check(&ask());
