@@ -133,7 +133,8 @@ impl Correction {
     }
 }
 
-fn minus(usage: Usage, part: &Usage) -> Usage {
+/// Returns the usage without a part of it.
+pub(crate) fn minus(usage: Usage, part: &Usage) -> Usage {
     Usage {
         blocks: usage.blocks.wrapping_sub(part.blocks),
         size_bytes: usage.size_bytes.wrapping_sub(part.size_bytes),

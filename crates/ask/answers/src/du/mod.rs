@@ -4,6 +4,7 @@
 //! Sums come in path order. Where the running sums of the index are enough, no entry is looked at.
 
 mod correction;
+mod counted;
 mod excluded;
 mod tally;
 
@@ -13,11 +14,12 @@ use std::os::unix::ffi::OsStrExt;
 
 use trawl_model::path::{is_within, split};
 use trawl_model::{Subtrees, TimeKind, Timestamp};
-use trawl_query::{Detail, Located, SeenLinks, Start, Usage, UsageOf, UsageRequest};
+use trawl_query::{Detail, SeenLinks, Start, Usage, UsageOf, UsageRequest};
 use trawl_session::spelling::printed_path;
 use trawl_session::{Depth, Follow, Session};
 
-use self::correction::{Corrected, Correction, Part, elsewhere};
+use self::correction::{Corrected, Correction, elsewhere, minus};
+use self::counted::{Counted, Earlier};
 pub use self::excluded::Excluded;
 use self::tally::Tally;
 use crate::error::{AnswerError, Ended};
@@ -163,8 +165,8 @@ pub struct Du<'a> {
     tally: Tally<'a>,
     /// Files with several names that were already counted.
     seen: SeenLinks,
-    /// Earlier paths. Paths within them are not counted again.
-    counted: Vec<Vec<u8>>,
+    /// Earlier paths. What was counted there is not counted again.
+    counted: Counted,
     total: Amount,
 }
 
@@ -178,7 +180,7 @@ impl<'a> Du<'a> {
                 true => SeenLinks::counting_each_name(),
                 false => SeenLinks::new(),
             },
-            counted: Vec::new(),
+            counted: Counted::default(),
             // For no file at all, GNU du shows 1970.
             total: Amount {
                 time: Timestamp::default(),
@@ -229,7 +231,11 @@ impl<'a> Du<'a> {
         start: &Start,
         visit: &mut Visit<'_>,
     ) -> Result<(), Ended> {
-        if !self.options.count_links && self.is_counted(&start.path) {
+        let earlier = match self.options.count_links {
+            true => Earlier::Nothing,
+            false => self.counted.earlier(session.index(), start)?,
+        };
+        if matches!(earlier, Earlier::Everything) {
             return Ok(());
         }
         let mut part = trawl_session::Part::whole(Depth::All);
@@ -237,10 +243,24 @@ impl<'a> Du<'a> {
             self.one_sum(session, name, start, visit)?;
             return Ok(session.note_part(start, name, &part)?);
         }
-        let excluded = self.excluded(session, start)?;
+        let mut excluded = match self.options.one_file_system && start.is_dir {
+            true => elsewhere(session, start)?,
+            false => Vec::new(),
+        };
+        let left_out: Subtrees = excluded.iter().map(|part| part.path.clone()).collect();
+        if !self.options.count_links {
+            excluded.extend(self.counted.below(&start.path));
+        }
         let mut correction = Correction::new(excluded, self.options.separate);
         part.skip = correction.excluded_paths();
-        self.each(session, name, start, &mut correction, visit)?;
+        let mut whole = self.each(session, name, start, &mut correction, visit)?;
+        if let Earlier::Itself(own) = earlier {
+            whole = minus(whole, &own);
+        }
+        self.total.usage.add(&whole);
+        if !self.options.count_links {
+            self.counted.insert(start, left_out);
+        }
         Ok(session.note_part(start, name, &part)?)
     }
 
@@ -281,7 +301,7 @@ impl<'a> Du<'a> {
         Ok(session.note_part(start, name, &part)?)
     }
 
-    /// Passes on a sum for each directory of a path, or for each file.
+    /// Passes on a sum for each directory of a path, or for each file. Returns the sum of the path.
     fn each(
         &mut self,
         session: &Session<'_>,
@@ -289,7 +309,7 @@ impl<'a> Du<'a> {
         start: &Start,
         correction: &mut Correction,
         visit: &mut Visit<'_>,
-    ) -> Result<(), Ended> {
+    ) -> Result<Usage, Ended> {
         let request = self.request(session, correction);
         let mut seen = std::mem::take(&mut self.seen);
         let (mut is_stopped, mut whole) = (false, Usage::default());
@@ -308,9 +328,7 @@ impl<'a> Du<'a> {
         if is_stopped {
             return Err(Ended::Stopped);
         }
-        self.total.usage.add(&whole);
-        self.counted.push(start.path.clone());
-        Ok(())
+        Ok(whole)
     }
 
     fn request<'s>(&self, session: &Session<'s>, correction: &Correction) -> UsageRequest<'s> {
@@ -383,36 +401,6 @@ impl<'a> Du<'a> {
             amount: Amount::untimed(usage),
         };
         Ended::check(visit(&sum))
-    }
-
-    fn is_counted(&self, path: &[u8]) -> bool {
-        self.counted.iter().any(|earlier| is_within(path, earlier))
-    }
-
-    /// Returns the parts below `start` that must not be counted.
-    fn excluded(&self, session: &Session<'_>, start: &Start) -> Result<Vec<Part>, AnswerError> {
-        let mut parts = Vec::new();
-        if !self.options.count_links {
-            for earlier in self
-                .counted
-                .iter()
-                .filter(|earlier| is_within(earlier, &start.path))
-            {
-                if let Located::Found(part) = session.index().locate(earlier)? {
-                    // Files with several names are found through `seen`.
-                    if part.is_dir || part.own_row().nlink() < 2 {
-                        parts.push(Part {
-                            path: earlier.clone(),
-                            is_dir: part.is_dir,
-                        });
-                    }
-                }
-            }
-        }
-        if self.options.one_file_system && start.is_dir {
-            parts.extend(elsewhere(session, start)?);
-        }
-        Ok(parts)
     }
 }
 

@@ -105,20 +105,22 @@ fn arguments(flags: &Flags) -> Result<(Vec<OsString>, Exit), Failure> {
         return Ok((if given.is_empty() { here } else { given }, Exit::Complete));
     };
     let text = contents(Path::new(file))?;
-    let text = text.strip_suffix(b"\0").unwrap_or(&text);
     let (mut paths, mut exit) = (Vec::new(), Exit::Complete);
-    for (at, name) in text.split(|b| *b == 0).enumerate() {
-        match (name, text) {
-            (_, b"") => {}
-            (b"", _) => {
-                let file = quoted(file.as_bytes());
-                say(format_args!(
-                    "{file}: name {} is empty: there is no such file",
-                    at + 1
-                ));
-                exit = Exit::Issues;
-            }
-            _ => paths.push(OsStr::from_bytes(name).to_owned()),
+    if text.is_empty() {
+        return Ok((paths, exit));
+    }
+    // A NUL ends each name: a single one is an empty name.
+    let names = text.strip_suffix(b"\0").unwrap_or(&text);
+    for (at, name) in names.split(|b| *b == 0).enumerate() {
+        if name.is_empty() {
+            let file = quoted(file.as_bytes());
+            say(format_args!(
+                "{file}: name {} is empty: there is no such file",
+                at + 1
+            ));
+            exit = Exit::Issues;
+        } else {
+            paths.push(OsStr::from_bytes(name).to_owned());
         }
     }
     Ok((paths, exit))

@@ -310,3 +310,82 @@ fn other_file_systems_are_left_out_when_asked_to() {
         Ending::Newline,
     );
 }
+
+/// A path above another one has not always counted it.
+#[test]
+fn arguments_on_other_file_systems_are_not_taken_for_counted() {
+    let site = plain("du-mounted-arguments");
+    let mount = trawl_testkit::LoopMount::new(trawl_testkit::FileSystem::Tmpfs, 4 << 20);
+    let mounted = match mount {
+        Ok(mounted) => mounted,
+        Err(skip) => return skip.say(),
+    };
+    std::fs::create_dir_all(mounted.path().join("sub/deep")).unwrap();
+    std::fs::write(mounted.path().join("sub/deep/file"), vec![1; 900_000]).unwrap();
+    let above = mounted.path().parent().unwrap().to_owned();
+    std::fs::write(above.join("beside"), vec![1; 9000]).unwrap();
+    let ours = |line: &str| {
+        let mut command = site.command();
+        command.args(line.split(' ')).current_dir(&above);
+        oracle::run(&mut command).expect_code(0).text()
+    };
+    let theirs = |line: &str| {
+        let words = line.split(' ').skip(1);
+        let ran = oracle::gnu("du", words, &above, &oracle::Identity::Ourselves);
+        ran.expect_code(0).text()
+    };
+    ours("index --quiet --cross-file-systems .");
+    for line in [
+        "du -xsc . root",
+        "du -xsc root .",
+        "du -xsc . root/sub root root/sub",
+        "du -xsc . beside root/sub/deep/file root .",
+        "du -sc . root root/sub",
+        "du -sc root/sub root .",
+    ] {
+        assert_eq!(ours(line), theirs(line), "{line}");
+    }
+    // Two sources: the upper one ends at the mount point.
+    ours("index --quiet . root");
+    let total = |text: String| text.lines().last().unwrap_or_default().to_owned();
+    for line in [
+        "du -sc . root",
+        "du -sc root .",
+        "du -sc . root/sub root",
+        "du -xsc . root",
+        "du -sc --inodes . root",
+        "du -scb . root root",
+    ] {
+        assert_eq!(total(ours(line)), total(theirs(line)), "{line}");
+    }
+}
+
+/// A source within another one on the same file system is counted once.
+#[test]
+fn nested_sources_are_counted_once() {
+    let site = plain("du-nested-sources");
+    site.run("index --quiet a").expect_code(0);
+    for options in ["-sc . a", "-sc a .", "-sc . a/b a", "-c a/b . z"] {
+        same(&site, options);
+    }
+}
+
+/// Names that only begin like an earlier path are not part of it.
+#[test]
+fn names_that_begin_alike_are_counted_apart() {
+    let site = Site::empty("du-alike");
+    for name in ["d/in", "d-/in", "d.x/in", "d0/in", "d/in-", "d/in0"] {
+        let dir = site.tree().join(name);
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("file"), vec![7; 5000]).unwrap();
+    }
+    site.index();
+    for options in [
+        "-c d d- d.x d0 d/in",
+        "-c d/in d- d0 d .",
+        "-c d/in/file d/in- d/in0 d/in d",
+        "-ac d/in d . d d0/in",
+    ] {
+        same(&site, options);
+    }
+}

@@ -124,3 +124,21 @@ fn files_name_arguments_and_patterns() {
     site.run(&line).expect_code(2);
     site.run("du -X nowhere plain").expect_code(2);
 }
+
+#[test]
+fn empty_names_of_arguments_are_errors() {
+    let site = tree::build("coreutils-du-empty-names", 4);
+    for (at, text) in ["", "\0", "\0\0", "\0plain\0", "plain\0", "plain"]
+        .iter()
+        .enumerate()
+    {
+        let path = site.scratch.join(format!("names{at}"));
+        std::fs::write(&path, text).expect("a file");
+        let line = format!("du -sl --files0-from={}", path.display());
+        let (theirs, ours) = (site.gnu(&line), site.run(&line));
+        assert_eq!(ours.text(), theirs.text(), "{text:?}");
+        assert_eq!(ours.code, theirs.code, "{text:?}: {ours}");
+        let is_told = ours.errors().contains("is empty");
+        assert_eq!(is_told, theirs.errors().contains("zero-length"), "{ours}");
+    }
+}
