@@ -92,8 +92,8 @@ const LARGE_NUMBER: Stand = Otherwise(
 );
 const BIRTH_TIME: Stand = Otherwise(
     Own,
-    "GNU find 4.9 does not know birth times on Linux; Trawl prints them for `%B`, prints UTC for \
-     `%TZ` in a time zone that does not exist, and cuts widths and precisions to 16 MiB",
+    "GNU find 4.9 does not know birth times on Linux; Trawl prints them for `%B`, and cuts widths \
+     and precisions to 16 MiB",
 );
 
 /// Notes on words that differ from GNU find, or that GNU find does not know.

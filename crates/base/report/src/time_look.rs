@@ -36,19 +36,21 @@ impl TimeLook {
     }
 
     /// Returns the format for `ls --time-style`, or without the option the format in the variable.
+    /// A locale that is not installed counts as the POSIX one.
     ///
     /// # Errors
     /// Describes an unknown style.
     pub fn of_ls(
         style: Option<&str>,
         get: &dyn Fn(&str) -> Option<OsString>,
+        is_installed: &dyn Fn(&str) -> bool,
     ) -> Result<TimeLook, String> {
         let Some(mut style) = style.map(String::from).or_else(|| variable(get)) else {
             return Ok(TimeLook::locale());
         };
         // Styles with this prefix apply only in locales other than the POSIX one.
         while let Some(rest) = style.strip_prefix("posix-") {
-            if !has_language(get) {
+            if !has_language(get, is_installed) {
                 return Ok(TimeLook::locale());
             }
             style = rest.to_owned();
@@ -139,10 +141,14 @@ fn variable(get: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
 }
 
 /// Returns true if the environment sets a locale other than the POSIX one.
-fn has_language(get: &dyn Fn(&str) -> Option<OsString>) -> bool {
+fn has_language(
+    get: &dyn Fn(&str) -> Option<OsString>,
+    is_installed: &dyn Fn(&str) -> bool,
+) -> bool {
     let mut names = ["LC_ALL", "LC_TIME", "LANG"].into_iter();
     let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
-    locale.is_some_and(|locale| locale != "C" && locale != "POSIX")
+    let locale = locale.as_deref().map(|locale| locale.to_string_lossy());
+    locale.is_some_and(|locale| locale != "C" && locale != "POSIX" && is_installed(&locale))
 }
 
 /// Returns the word that `given` is or unambiguously abbreviates.
@@ -167,16 +173,28 @@ mod tests {
     #[test]
     fn styles_come_from_the_option_or_the_variable() {
         let none = |_: &str| None;
-        let iso = TimeLook::of_ls(Some("long"), &none).unwrap();
+        let all = |_: &str| true;
+        let iso = TimeLook::of_ls(Some("long"), &none, &all).unwrap();
         assert_eq!(iso, TimeLook::always(LONG_ISO));
         let get = env("TIME_STYLE", "posix-long-iso");
-        assert_eq!(TimeLook::of_ls(None, &get), Ok(TimeLook::locale()));
+        assert_eq!(TimeLook::of_ls(None, &get, &all), Ok(TimeLook::locale()));
         assert_eq!(TimeLook::of_du(None, &get), Ok(TimeLook::always(LONG_ISO)));
         let get = env("TIME_STYLE", "+%s\n%d");
         assert_eq!(TimeLook::of_du(None, &get), Ok(TimeLook::always("%s")));
-        assert_eq!(TimeLook::of_ls(None, &get).unwrap().recent, "%d");
+        assert_eq!(TimeLook::of_ls(None, &get, &all).unwrap().recent, "%d");
+        let get = env("LC_ALL", "en_XX.UTF-8");
+        for (is_installed, expected) in [
+            (true, TimeLook::always(LONG_ISO)),
+            (false, TimeLook::locale()),
+        ] {
+            let found = TimeLook::of_ls(Some("posix-long-iso"), &get, &|_| is_installed);
+            assert_eq!(found, Ok(expected));
+        }
         for style in ["", "x", "+a\nb\nc"] {
-            assert!(TimeLook::of_ls(Some(style), &none).is_err(), "{style}");
+            assert!(
+                TimeLook::of_ls(Some(style), &none, &all).is_err(),
+                "{style}"
+            );
         }
     }
 }

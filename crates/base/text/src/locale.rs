@@ -27,9 +27,7 @@ impl Locale {
             .iter()
             .find_map(|key| std::env::var(key).ok().filter(|value| !value.is_empty()));
         match name {
-            Some(name) if names_utf8(&name) && is_installed(&name, locale_path().as_deref()) => {
-                Locale::Utf8
-            }
+            Some(name) if names_utf8(&name) && is_installed(&name) => Locale::Utf8,
             _ => Locale::Bytes,
         }
     }
@@ -58,17 +56,24 @@ fn locale_path() -> Option<std::ffi::OsString> {
 /// The directory of the system's locales.
 const SYSTEM: &str = "/usr/lib/locale";
 
-/// Returns whether the C library has the locale: in a directory of `path`, or
-/// in the system's directory, whose archive is searched only if no path is
-/// given.
-fn is_installed(name: &str, path: Option<&OsStr>) -> bool {
+/// Returns whether the C library has the locale, so that setlocale(3) succeeds.
+pub fn is_installed(name: &str) -> bool {
+    is_installed_in(name, locale_path().as_deref())
+}
+
+/// Looks in the directories of `path`, and in the system's directory, whose
+/// archive is searched only if no path is given.
+fn is_installed_in(name: &str, path: Option<&OsStr>) -> bool {
     let (language, rest) = name.split_once('.').unwrap_or((name, ""));
     // Built into the C library.
     if matches!(language, "C" | "POSIX") {
         return true;
     }
     let modifier = rest.find('@').map_or("", |at| &rest[at..]);
-    let usual = format!("{language}.utf8{modifier}");
+    let usual = match names_utf8(name) {
+        true => format!("{language}.utf8{modifier}"),
+        false => name.to_owned(),
+    };
     let given = path.map(std::env::split_paths).into_iter().flatten();
     let mut folders = given.chain([PathBuf::from(SYSTEM)]);
     folders.any(|folder| folder.join(&usual).is_dir() || folder.join(name).is_dir())
@@ -117,7 +122,7 @@ mod tests {
         ] {
             assert_eq!(names_utf8(name), expected, "{name}");
         }
-        assert!(is_installed("C.UTF-8", None));
+        assert!(is_installed_in("C.UTF-8", None));
     }
 
     #[test]
@@ -125,9 +130,9 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("trawl-locale-{}", std::process::id()));
         std::fs::create_dir_all(folder.join("xx_XX.utf8")).expect("a folder of our own");
         let path = Some(folder.as_os_str());
-        assert!(is_installed("xx_XX.UTF-8", path));
-        assert!(!is_installed("xx_YY.UTF-8", path));
-        assert!(!is_installed("xx_XX.UTF-8", None));
+        assert!(is_installed_in("xx_XX.UTF-8", path));
+        assert!(!is_installed_in("xx_YY.UTF-8", path));
+        assert!(!is_installed_in("xx_XX.UTF-8", None));
         let archive = folder.join("locale-archive");
         let names = b"de_DE.utf8\0fr_FR.utf8@euro\0";
         let numbers = [0xde02_0109, 1, 56, 0, 0, 40, names.len() as u32].map(u32::to_ne_bytes);

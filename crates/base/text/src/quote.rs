@@ -111,13 +111,42 @@ fn next_piece(rest: &[u8], locale: Locale) -> Option<Piece> {
 }
 
 /// Returns whether iswprint(3) holds: no control character, no line or
-/// paragraph separator, no non-character.
+/// paragraph separator, no non-character, no unassigned code point.
 fn is_printable(c: char) -> bool {
     let code = u32::from(c);
     !c.is_control()
         && !matches!(c, '\u{2028}' | '\u{2029}')
         && code & 0xfffe != 0xfffe
         && !(0xfdd0..0xfdf0).contains(&code)
+        && is_assigned(c)
+}
+
+/// Returns whether Unicode assigns `c`, or leaves it to private use.
+///
+/// The standard library escapes the unassigned code points, and others that are
+/// not visible; those are listed here.
+fn is_assigned(c: char) -> bool {
+    let is_shown = || {
+        let mut text = [b'a'; 5];
+        let length = 1 + c.encode_utf8(&mut text[1..]).len();
+        // Combining characters are escaped only at the beginning.
+        let text = std::str::from_utf8(&text[..length]).unwrap_or_default();
+        text.escape_debug().nth(1) == Some(c)
+    };
+    match u32::from(c) {
+        // Latin, Chinese and Korean have no gaps here.
+        0..0x378 | 0x4e00..0xa000 | 0xac00..0xd7a4 => true,
+        // Private use.
+        0xe000..0xf900 | 0xf_0000..0xf_fffe | 0x10_0000..0x10_fffe => true,
+        // Spaces.
+        0x1680 | 0x2000..0x200b | 0x202f | 0x205f | 0x3000 => true,
+        // Formats.
+        0x600..0x606 | 0x61c | 0x6dd | 0x70f | 0x890..0x892 | 0x8e2 | 0x180e => true,
+        0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2064 | 0x2066..=0x206f => true,
+        0xfeff | 0xfff9..0xfffc | 0x1_10bd | 0x1_10cd | 0x1_3430..0x1_3440 => true,
+        0x1_bca0..0x1_bca4 | 0x1_d173..0x1_d17b | 0xe_0001 | 0xe_0020..0xe_0080 => true,
+        _ => is_shown(),
+    }
 }
 
 /// Further characters that a C string escapes.
@@ -400,6 +429,8 @@ mod tests {
         b"'\n",
         b"\n'\n",
         b"a'\n'b\x01",
+        "\u{378}un".as_bytes(),
+        "e\u{301}\u{e000}\u{200d}\u{3000}\u{ad}".as_bytes(),
     ];
 
     #[test]
@@ -444,6 +475,19 @@ mod tests {
             }
         }
         let _ = std::fs::remove_dir_all(&folder);
+    }
+
+    #[test]
+    fn only_assigned_code_points_are_printable() {
+        for c in "\u{e9}\u{301}\u{20ac}\u{4e00}\u{200d}\u{2003}\u{e000}\u{10fffd}\u{1f600}".chars()
+        {
+            assert!(is_printable(c), "{}", c.escape_unicode());
+        }
+        for c in "\u{378}\u{2065}\u{fffe}\u{1ffff}\u{50000}\u{e0000}\u{2028}\u{85}".chars() {
+            assert!(!is_printable(c), "{}", c.escape_unicode());
+        }
+        let quoted = Quoting::Escape.quote("\u{378}un".as_bytes(), Locale::Utf8);
+        assert_eq!(&*quoted, b"\\315\\270un");
     }
 
     #[test]

@@ -5,6 +5,11 @@
 //! range of the zone library (year 9999), the same instant a whole number of
 //! 400-year cycles away is used instead; its calendar and rules are the same.
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
@@ -12,6 +17,12 @@ use jiff::tz::TimeZone;
 
 /// The file of the system's time zone, localtime(5).
 const LOCAL_TIME: &str = "/etc/localtime";
+/// The folder of the time zones, unless `TZDIR` names another.
+const ZONE_FOLDER: &str = "/usr/share/zoneinfo";
+/// Maximum number of bytes read of a zone's file; the longest have some thousand.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// When summer time begins and ends if `TZ` does not say, as in the C library.
+const DEFAULT_RULE: &str = ",M3.2.0,M11.1.0";
 const DAY_SECS: i64 = 86_400;
 /// 400 Gregorian years: 146,097 days, a whole number of weeks.
 const CYCLE_SECS: i64 = 146_097 * DAY_SECS;
@@ -68,10 +79,17 @@ impl Zone {
     /// Returns the zone of a `TZ` value, a place or rules; UTC if it is
     /// neither.
     pub(crate) fn named(name: &str) -> Zone {
-        let name = name.strip_prefix(':').unwrap_or(name);
-        let zone = TimeZone::get(name).or_else(|_| TimeZone::posix(name));
+        // A question may come from another user, whose names stay within the folder.
+        let path = Path::new(name.strip_prefix(':').unwrap_or(name));
+        let is_below = path
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)));
+        let zone = match is_below {
+            true => zone_of(OsStr::new(name), &zone_folder()),
+            false => TimeZone::UTC,
+        };
         Zone {
-            zone: OnceLock::from(zone.unwrap_or(TimeZone::UTC)),
+            zone: OnceLock::from(zone),
         }
     }
 
@@ -112,12 +130,77 @@ impl Zone {
 /// Returns the zone of this process. The zone's name is not needed, so the file
 /// is read directly: to find the name, the library would list all zones.
 fn system() -> TimeZone {
-    let file = match std::env::var_os("TZ") {
-        None => std::fs::read(LOCAL_TIME).ok(),
-        Some(_) => None,
-    };
-    let zone = file.and_then(|bytes| TimeZone::tzif("", &bytes).ok());
+    if let Some(name) = std::env::var_os("TZ") {
+        return zone_of(&name, &zone_folder());
+    }
+    let zone = zone_in(Path::new(LOCAL_TIME));
     zone.unwrap_or_else(|| TimeZone::try_system().unwrap_or(TimeZone::UTC))
+}
+
+fn zone_folder() -> PathBuf {
+    let folder = std::env::var_os("TZDIR").filter(|folder| !folder.is_empty());
+    folder.map_or_else(|| PathBuf::from(ZONE_FOLDER), PathBuf::from)
+}
+
+/// Returns the zone in a file, tzfile(5).
+fn zone_in(file: &Path) -> Option<TimeZone> {
+    // Opening a device or a FIFO may wait or have effects.
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    let file = File::open(file).ok()?;
+    file.take(FILE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    TimeZone::tzif("", &bytes).ok()
+}
+
+/// Returns the zone of a `TZ` value as the C library does: that of a file in
+/// `folder`, or else of rules, or else UTC under the name that the value begins
+/// with. Case matters in the names of files.
+fn zone_of(name: &OsStr, folder: &Path) -> TimeZone {
+    let bytes = name.as_bytes();
+    let name = OsStr::from_bytes(bytes.strip_prefix(b":").unwrap_or(bytes));
+    if name.is_empty() {
+        return TimeZone::UTC;
+    }
+    if let Some(zone) = zone_in(&folder.join(name)) {
+        return zone;
+    }
+    let Some(name) = name.to_str() else {
+        return TimeZone::UTC;
+    };
+    by_rules(name)
+        .or_else(|| in_library(name))
+        .or_else(|| utc_called(name))
+        .unwrap_or(TimeZone::UTC)
+}
+
+/// Returns the zone of rules such as `CET-1CEST,M3.5.0,M10.5.0/3`, of which the
+/// dates may be missing.
+fn by_rules(rules: &str) -> Option<TimeZone> {
+    if let Ok(zone) = TimeZone::posix(rules) {
+        return Some(zone);
+    }
+    let names = rules.strip_suffix(',').unwrap_or(rules);
+    if names.contains(',') {
+        return None;
+    }
+    TimeZone::posix(&format!("{names}{DEFAULT_RULE}")).ok()
+}
+
+/// Returns the zone of exactly this name in the zone library, which knows
+/// further folders.
+fn in_library(name: &str) -> Option<TimeZone> {
+    let zone = TimeZone::get(name).ok()?;
+    (zone.iana_name() == Some(name)).then_some(zone)
+}
+
+/// Returns UTC under the name at the beginning of a value that is no zone:
+/// `Nowhere` for `Nowhere/City`.
+fn utc_called(value: &str) -> Option<TimeZone> {
+    let end = value.find(|c: char| !c.is_ascii_alphabetic());
+    let (name, _) = value.split_at(end.unwrap_or(value.len()));
+    TimeZone::posix(&format!("{name}0")).ok()
 }
 
 fn stand_in(unix_secs: i64) -> Timestamp {
@@ -230,6 +313,99 @@ mod tests {
             prop_assert!((1..=12).contains(&civil.month) && (1..=31).contains(&civil.day));
             let _ = (zone.abbreviation(secs), zone.day_start(secs));
         }
+    }
+
+    /// Returns the offset in hours, and the abbreviation, in January and July
+    /// 2024.
+    fn winter_and_summer(name: &str, folder: &Path) -> [(i32, String); 2] {
+        let zone = Zone {
+            zone: OnceLock::from(zone_of(OsStr::new(name), folder)),
+        };
+        [1_704_110_400, 1_720_000_000].map(|secs| {
+            let hours = zone.civil(secs).offset_secs / 3600;
+            (hours, zone.abbreviation(secs))
+        })
+    }
+
+    /// Expected values are from date(1) without zone files.
+    #[test]
+    fn summer_time_needs_no_rule() {
+        let nowhere = Path::new("/nonexistent");
+        for (name, january, july) in [
+            ("CET-1CEST", (1, "CET"), (2, "CEST")),
+            (":CET-1CEST,", (1, "CET"), (2, "CEST")),
+            ("GMT0BST", (0, "GMT"), (1, "BST")),
+            ("AEST-10AEDT", (10, "AEST"), (11, "AEDT")),
+            ("AEST-10AEDT-12", (10, "AEST"), (12, "AEDT")),
+            ("<+01>-1<+02>", (1, "+01"), (2, "+02")),
+            ("CET-1CEST,M6.1.0,M6.3.0", (1, "CET"), (1, "CET")),
+            ("XYZ-3", (3, "XYZ"), (3, "XYZ")),
+            ("", (0, "UTC"), (0, "UTC")),
+        ] {
+            let expected = [january, july].map(|(hours, name)| (hours, name.to_owned()));
+            assert_eq!(winter_and_summer(name, nowhere), expected, "{name}");
+        }
+        // The second Sunday of March, at 2 o'clock.
+        let zone = Zone {
+            zone: OnceLock::from(zone_of(OsStr::new("CET-1CEST"), nowhere)),
+        };
+        assert!(!zone.is_summer(1_710_032_399));
+        assert!(zone.is_summer(1_710_032_400));
+    }
+
+    /// Returns a file of a zone that is always one hour east of UTC.
+    fn zone_file() -> Vec<u8> {
+        let mut part = b"TZif2".to_vec();
+        part.extend([0; 15]);
+        // One type of local time, and four bytes of abbreviations.
+        part.extend(
+            [0, 0, 0, 0, 1, 4]
+                .iter()
+                .flat_map(|n: &u32| n.to_be_bytes()),
+        );
+        part.extend(3600i32.to_be_bytes());
+        part.extend([0, 0]);
+        part.extend(b"ONE\0");
+        [&part[..], &part[..], b"\nONE-1\n"].concat()
+    }
+
+    #[test]
+    fn names_of_zones_are_exact() {
+        let folder = std::env::temp_dir().join(format!("trawl-zone-{}", std::process::id()));
+        std::fs::create_dir_all(folder.join("posix/Test")).unwrap();
+        std::fs::write(folder.join("posix/Test/Place"), zone_file()).unwrap();
+        for (name, hours, abbreviation) in [
+            ("posix/Test/Place", 1, "ONE"),
+            (":posix/Test/Place", 1, "ONE"),
+            ("posix/Test", 0, "posix"),
+            ("Nowhere/City", 0, "Nowhere"),
+            // Whether or not there is a Europe/Berlin.
+            ("europe/berlin", 0, "europe"),
+        ] {
+            let expected = (hours, abbreviation.to_owned());
+            let [winter, summer] = winter_and_summer(name, &folder);
+            assert_eq!((&winter, &summer), (&expected, &expected), "{name}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn files_outside_are_not_read() {
+        let folder = std::env::temp_dir().join(format!("trawl-zone-out-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("One");
+        std::fs::write(&file, zone_file()).unwrap();
+        let name = file.to_str().unwrap();
+        let own = Zone {
+            zone: OnceLock::from(zone_of(OsStr::new(name), Path::new(ZONE_FOLDER))),
+        };
+        assert_eq!(own.civil(0).offset_secs, 3600, "TZ may name any file");
+        let up = format!("{}{name}", "../".repeat(30));
+        for name in [name, &format!(":{name}"), &up, "/dev/zero"] {
+            assert_eq!(Zone::named(name).civil(0).offset_secs, 0, "{name}");
+        }
+        assert!(zone_in(Path::new("/dev/zero")).is_none());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

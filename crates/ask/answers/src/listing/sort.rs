@@ -46,8 +46,12 @@ pub enum Collation {
 }
 
 impl Collation {
-    /// Returns the collation that `LC_ALL`, `LC_COLLATE` or `LANG` ask for.
-    pub fn from_environment(get: impl Fn(&str) -> Option<OsString>) -> Collation {
+    /// Returns the collation that `LC_ALL`, `LC_COLLATE` or `LANG` ask for. A locale that is not
+    /// installed counts as "C", as after a failed setlocale(3).
+    pub fn from_environment(
+        get: impl Fn(&str) -> Option<OsString>,
+        is_installed: impl Fn(&str) -> bool,
+    ) -> Collation {
         let mut names = ["LC_ALL", "LC_COLLATE", "LANG"].into_iter();
         let locale = names.find_map(|name| get(name).filter(|value| !value.is_empty()));
         match locale
@@ -56,7 +60,7 @@ impl Collation {
             .as_deref()
         {
             None | Some("C" | "POSIX") => Collation::Bytes,
-            Some(locale) if locale.starts_with("C.") => Collation::Bytes,
+            Some(locale) if locale.starts_with("C.") || !is_installed(locale) => Collation::Bytes,
             Some(_) => Collation::Words,
         }
     }
@@ -250,9 +254,10 @@ mod tests {
                 found.map(|(_, value)| OsString::from(value))
             }
         };
-        let read = |set| Collation::from_environment(env(set));
+        let read = |set| Collation::from_environment(env(set), |name| name != "en_XX.UTF-8");
         assert_eq!(read(&[]), Collation::Bytes);
         assert_eq!(read(&[("LANG", "de_DE.UTF-8")]), Collation::Words);
+        assert_eq!(read(&[("LANG", "en_XX.UTF-8")]), Collation::Bytes);
         assert_eq!(
             read(&[("LANG", "de_DE.UTF-8"), ("LC_ALL", "C.UTF-8")]),
             Collation::Bytes

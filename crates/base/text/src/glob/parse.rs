@@ -2,7 +2,7 @@
 
 use super::Case;
 use super::matcher::{Bytes, Chars, Units};
-use super::set::{Bound, Member, Set};
+use super::set::{Bound, Fold, Member, Set};
 
 /// One token of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,6 +34,12 @@ pub(super) fn parse(pattern: &[u8], text: Option<&str>, case: Case) -> Option<Ve
         Some(text) => text.chars().map(u32::from).collect(),
         None => pattern.iter().map(|b| u32::from(*b)).collect(),
     };
+    let fold: Fold = if text.is_some() {
+        Chars::fold
+    } else {
+        Bytes::fold
+    };
+    let mut parser = Parser::new(&units, case, fold);
     let mut tokens = Vec::with_capacity(units.len());
     let mut at = 0;
     while let Some(unit) = units.get(at) {
@@ -47,23 +53,12 @@ pub(super) fn parse(pattern: &[u8], text: Option<&str>, case: Case) -> Option<Ve
                 at += 1;
                 Token::One(quoted)
             }
-            b'[' => match parse_set(&units[at..]) {
-                Bracket::Set(set, length) => {
-                    at += length;
+            b'[' => match parser.parse_set(at) {
+                Bracket::Set(set, end) => {
+                    at = end;
                     Token::OneOf(set)
                 }
                 Bracket::Literal => Token::One(*unit),
-                Bracket::Cut(set) => {
-                    let fold = if text.is_some() {
-                        Chars::fold
-                    } else {
-                        Bytes::fold
-                    };
-                    if !set.contains(*unit, Some('['), case, fold) {
-                        return None;
-                    }
-                    Token::One(*unit)
-                }
                 Bracket::Hopeless => return None,
             },
             _ => Token::One(*unit),
@@ -78,18 +73,25 @@ fn ascii(unit: u32) -> u8 {
     u8::try_from(unit).ok().filter(u8::is_ascii).unwrap_or(0)
 }
 
+#[derive(Debug, PartialEq, Eq)]
 enum Bracket {
-    /// A set, and the number of units after its `[`.
+    /// A set, and its end.
     Set(Set, usize),
     /// No `]` closes it: the `[` is a literal.
     Literal,
-    /// No `]` closes it, and it ends in a range without an end. The C library
-    /// takes the `[` as a literal only if the members before the range include
-    /// a `[`.
-    Cut(Set),
-    /// It holds an unknown class or collating element, so the pattern matches
-    /// nothing.
+    /// The pattern matches nothing: the set holds an unknown class or collating
+    /// element, or [`Unclosed::Cut`] applies.
     Hopeless,
+}
+
+/// How a bracket expression ends that no `]` closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unclosed {
+    /// Its `[` is a literal.
+    Plain,
+    /// It ends in a range without an end. The C library takes its `[` as a
+    /// literal only if the members before the range include a `[`.
+    Cut { has_bracket: bool },
 }
 
 /// An element of a bracket expression.
@@ -103,92 +105,201 @@ enum Element {
     Class(String),
 }
 
-/// Parses a bracket expression after its `[`.
-fn parse_set(units: &[u32]) -> Bracket {
-    let mut at = 0;
-    let negated = matches!(units.first().map(|u| ascii(*u)), Some(b'!' | b'^'));
-    if negated {
-        at += 1;
-    }
-    let (mut members, mut hopeless, first) = (Vec::new(), false, at);
-    loop {
-        match units.get(at).map(|u| ascii(*u)) {
-            None => return Bracket::Literal,
-            Some(b']') if at > first => break,
-            Some(_) => {}
-        }
-        let Some((member, next)) = parse_member(units, at) else {
-            return Bracket::Literal;
-        };
-        at = next;
-        match member {
-            Ok(member) => members.push(member),
-            Err(()) => hopeless = true,
-        }
-        if at > units.len() {
-            let negated = false;
-            return Bracket::Cut(Set { negated, members });
-        }
-    }
-    if hopeless {
-        return Bracket::Hopeless;
-    }
-    Bracket::Set(Set { negated, members }, at + 1)
-}
-
 /// A parsed value, or an error for an unknown class or element; and its end.
 type Parsed<T> = (Result<T, ()>, usize);
 
-/// Parses the member at `at`: an element or a range. Returns `None` if the
-/// pattern ends within it. If only the end of a range is missing, returns its
-/// beginning, and an end past the pattern's end.
-fn parse_member(units: &[u32], at: usize) -> Option<Parsed<Member>> {
-    let (element, next) = parse_element(units, at)?;
-    let Ok(element) = element else {
-        return Some((Err(()), next));
-    };
-    let (low, alone) = match element {
-        Element::Unit(unit) => (Bound::Plain(unit), Member::One(unit)),
-        Element::Collating(unit) => (Bound::Exact(unit), Member::Exact(unit)),
-        Element::Equivalent(unit) => return Some((Ok(Member::Exact(unit)), next)),
-        Element::Class(name) => return Some((Member::class(&name).ok_or(()), next)),
-    };
-    let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
-    if !is(next, b'-') || is(next + 1, b']') {
-        return Some((Ok(alone), next));
-    }
-    if next + 1 == units.len() {
-        return Some((Ok(alone), next + 2));
-    }
-    let (high, end) = parse_range_end(units, next + 1)?;
-    Some((high.map(|high| Member::Range(low, high)), end))
+/// Parses the bracket expressions of a pattern, in the order of their `[`.
+///
+/// It remembers what it learnt from expressions without an end, so that no part
+/// of the pattern is scanned once per `[`.
+struct Parser<'a> {
+    units: &'a [u32],
+    case: Case,
+    fold: Fold,
+    /// How an expression ends that has a member, not its first one, at an
+    /// index. Empty until an expression is found that nothing closes.
+    unclosed: Vec<Option<Unclosed>>,
+    /// The next `.]` at or after an index. Empty until it is needed.
+    closes: Vec<Option<usize>>,
 }
 
-/// Parses the element after a range's `-`. Of the bracketed elements only
-/// `[.x.]` can end a range: the `[` of any other is itself the end.
-fn parse_range_end(units: &[u32], at: usize) -> Option<Parsed<Bound>> {
-    let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
-    if is(at, b'[') && !is(at + 1, b'.') {
-        return Some((Ok(Bound::Plain(u32::from(b'['))), at + 1));
+impl<'a> Parser<'a> {
+    fn new(units: &'a [u32], case: Case, fold: Fold) -> Parser<'a> {
+        Parser {
+            units,
+            case,
+            fold,
+            unclosed: Vec::new(),
+            closes: Vec::new(),
+        }
     }
-    let (element, end) = parse_element(units, at)?;
-    let bound = match element {
-        Ok(Element::Unit(unit)) => Ok(Bound::Plain(unit)),
-        Ok(Element::Collating(unit)) => Ok(Bound::Exact(unit)),
-        _ => Err(()),
-    };
-    Some((bound, end))
-}
 
-/// Parses the element at `at`, and returns it with its end. Returns `None` if
-/// the pattern ends within it, an inner error for an unknown element.
-fn parse_element(units: &[u32], at: usize) -> Option<Parsed<Element>> {
-    let unit = *units.get(at)?;
-    match (ascii(unit), units.get(at + 1).map(|u| ascii(*u))) {
-        (b'\\', _) => Some((Ok(Element::Unit(*units.get(at + 1)?)), at + 2)),
-        (b'[', Some(b':')) => Some(parse_class(units, at)),
-        (b'[', Some(mark @ (b'.' | b'='))) => parse_collating(units, at, mark),
-        _ => Some((Ok(Element::Unit(unit)), at + 1)),
+    fn is(&self, at: usize, byte: u8) -> bool {
+        self.units.get(at).is_some_and(|u| ascii(*u) == byte)
+    }
+
+    /// Parses a bracket expression, from the index after its `[`.
+    fn parse_set(&mut self, start: usize) -> Bracket {
+        let mut at = start;
+        let negated = self.is(at, b'!') || self.is(at, b'^');
+        if negated {
+            at += 1;
+        }
+        let (mut members, mut hopeless, first) = (Vec::new(), false, at);
+        // Where members begin, and how many are before them.
+        let mut starts = Vec::new();
+        let unclosed = loop {
+            if at > first {
+                if self.is(at, b']') {
+                    break None;
+                }
+                if let Some(known) = self.unclosed.get(at).copied().flatten() {
+                    break Some(known);
+                }
+                starts.push((at, members.len()));
+            }
+            let Some((member, next)) = self.parse_member(at) else {
+                break Some(Unclosed::Plain);
+            };
+            at = next;
+            match member {
+                Ok(member) => members.push(member),
+                Err(()) => hopeless = true,
+            }
+            if at > self.units.len() {
+                break Some(Unclosed::Cut { has_bracket: false });
+            }
+        };
+        match unclosed {
+            Some(unclosed) => self.give_up(unclosed, &members, &starts),
+            None if hopeless => Bracket::Hopeless,
+            None => Bracket::Set(Set { negated, members }, at + 1),
+        }
+    }
+
+    /// Returns what becomes of an expression that nothing closes, and remembers
+    /// it for each of its members. `unclosed` is how it ends after them.
+    fn give_up(
+        &mut self,
+        mut unclosed: Unclosed,
+        members: &[Member],
+        starts: &[(usize, usize)],
+    ) -> Bracket {
+        self.unclosed.resize(self.units.len() + 1, None);
+        let mut rest = members;
+        for (at, count) in starts.iter().rev() {
+            let (before, behind) = rest.split_at(*count);
+            unclosed = self.after(behind, unclosed);
+            if let Some(known) = self.unclosed.get_mut(*at) {
+                *known = Some(unclosed);
+            }
+            rest = before;
+        }
+        match self.after(rest, unclosed) {
+            Unclosed::Plain | Unclosed::Cut { has_bracket: true } => Bracket::Literal,
+            Unclosed::Cut { has_bracket: false } => Bracket::Hopeless,
+        }
+    }
+
+    /// Returns how an expression ends from `members` on, if it ends in
+    /// `unclosed` after them.
+    fn after(&self, members: &[Member], unclosed: Unclosed) -> Unclosed {
+        let matches = |member: &Member| {
+            let bracket = u32::from(b'[');
+            member.matches(bracket, Some('['), self.case, self.fold)
+        };
+        match unclosed {
+            Unclosed::Cut { has_bracket: false } => Unclosed::Cut {
+                has_bracket: members.iter().any(matches),
+            },
+            known => known,
+        }
+    }
+
+    /// Returns the index of the next `.]` at or after `from`.
+    fn next_close(&mut self, from: usize) -> Option<usize> {
+        if self.closes.is_empty() {
+            let mut closes = vec![None; self.units.len()];
+            let mut next = None;
+            for (at, close) in closes.iter_mut().enumerate().rev() {
+                if self.is(at, b'.') && self.is(at + 1, b']') {
+                    next = Some(at);
+                }
+                *close = next;
+            }
+            self.closes = closes;
+        }
+        self.closes.get(from).copied().flatten()
+    }
+
+    /// Parses the member at `at`: an element or a range. Returns `None` if the
+    /// pattern ends within it. If only the end of a range is missing, returns
+    /// its beginning, and an end past the pattern's end.
+    fn parse_member(&mut self, at: usize) -> Option<Parsed<Member>> {
+        let (element, next) = self.parse_element(at)?;
+        let Ok(element) = element else {
+            return Some((Err(()), next));
+        };
+        let (low, alone) = match element {
+            Element::Unit(unit) => (Bound::Plain(unit), Member::One(unit)),
+            Element::Collating(unit) => (Bound::Exact(unit), Member::Exact(unit)),
+            Element::Equivalent(unit) => return Some((Ok(Member::Exact(unit)), next)),
+            Element::Class(name) => return Some((Member::class(&name).ok_or(()), next)),
+        };
+        if !self.is(next, b'-') || self.is(next + 1, b']') {
+            return Some((Ok(alone), next));
+        }
+        if next + 1 == self.units.len() {
+            return Some((Ok(alone), next + 2));
+        }
+        let (high, end) = self.parse_range_end(next + 1)?;
+        Some((high.map(|high| Member::Range(low, high)), end))
+    }
+
+    /// Parses the element after a range's `-`. Of the bracketed elements only
+    /// `[.x.]` can end a range: the `[` of any other is itself the end.
+    fn parse_range_end(&mut self, at: usize) -> Option<Parsed<Bound>> {
+        if self.is(at, b'[') && !self.is(at + 1, b'.') {
+            return Some((Ok(Bound::Plain(u32::from(b'['))), at + 1));
+        }
+        let (element, end) = self.parse_element(at)?;
+        let bound = match element {
+            Ok(Element::Unit(unit)) => Ok(Bound::Plain(unit)),
+            Ok(Element::Collating(unit)) => Ok(Bound::Exact(unit)),
+            _ => Err(()),
+        };
+        Some((bound, end))
+    }
+
+    /// Parses the element at `at`, and returns it with its end. Returns `None`
+    /// if the pattern ends within it, an inner error for an unknown element.
+    fn parse_element(&mut self, at: usize) -> Option<Parsed<Element>> {
+        let unit = *self.units.get(at)?;
+        match (ascii(unit), self.units.get(at + 1).map(|u| ascii(*u))) {
+            (b'\\', _) => Some((Ok(Element::Unit(*self.units.get(at + 1)?)), at + 2)),
+            (b'[', Some(b':')) => Some(parse_class(self.units, at)),
+            (b'[', Some(mark @ (b'.' | b'='))) => self.parse_collating(at, mark),
+            _ => Some((Ok(Element::Unit(unit)), at + 1)),
+        }
+    }
+
+    /// Parses `[.x.]` and `[=x=]` of one unit.
+    fn parse_collating(&mut self, at: usize, mark: u8) -> Option<Parsed<Element>> {
+        let unit = *self.units.get(at + 2)?;
+        if self.is(at + 3, mark) && self.is(at + 4, b']') {
+            let element = match mark {
+                b'=' => Element::Equivalent(unit),
+                _ => Element::Collating(unit),
+            };
+            return Some((Ok(element), at + 5));
+        }
+        if mark == b'=' {
+            return Some((Ok(Element::Unit(u32::from(b'['))), at + 1));
+        }
+        match self.next_close(at + 2) {
+            Some(end) => Some((Err(()), end + 2)),
+            None => Some((Err(()), at + 2)),
+        }
     }
 }
 
@@ -207,23 +318,64 @@ fn parse_class(units: &[u32], at: usize) -> Parsed<Element> {
     (Ok(Element::Unit(u32::from(b'['))), at + 1)
 }
 
-/// Parses `[.x.]` and `[=x=]` of one unit.
-fn parse_collating(units: &[u32], at: usize, mark: u8) -> Option<Parsed<Element>> {
-    let is = |at: usize, byte: u8| units.get(at).is_some_and(|u| ascii(*u) == byte);
-    let unit = *units.get(at + 2)?;
-    if is(at + 3, mark) && is(at + 4, b']') {
-        let element = match mark {
-            b'=' => Element::Equivalent(unit),
-            _ => Element::Collating(unit),
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn literal(pattern: &str) -> Vec<Token> {
+        pattern.bytes().map(|b| Token::One(u32::from(b))).collect()
+    }
+
+    fn parsed(pattern: &str) -> Option<Vec<Token>> {
+        parse(pattern.as_bytes(), None, Case::Sensitive)
+    }
+
+    /// If each `[` were scanned to the end, this would take hours.
+    #[test]
+    fn many_unclosed_brackets_are_parsed_in_one_pass() {
+        let many = 100_000;
+        for part in ["[", "[[.", "[=", "[:", "[[:a", "[a-", "[!"] {
+            let pattern = part.repeat(many) + "x";
+            assert!(parsed(&pattern) == Some(literal(&pattern)), "{part}");
+        }
+        let pattern = "[".repeat(many) + "a-";
+        assert!(parsed(&pattern).is_none());
+        let pattern = "[".repeat(many) + "[-";
+        assert!(parsed(&pattern) == Some(literal(&pattern)));
+
+        let set_of = |units: &str| {
+            let members = units.bytes().map(|b| Member::One(u32::from(b))).collect();
+            let negated = false;
+            Token::OneOf(Set { negated, members })
         };
-        return Some((Ok(element), at + 5));
+        // The only `.]` is at the end.
+        let pattern = "[[.".repeat(many) + "[[..]";
+        let mut expected = literal(&"[[.".repeat(many));
+        expected.extend([Token::One(u32::from(b'[')), set_of("..")]);
+        assert!(parsed(&pattern) == Some(expected));
+        // Each `]` belongs to an element of the expression before it.
+        let pattern = "[[=x=]".repeat(many);
+        let expected: Vec<Token> = (0..many)
+            .flat_map(|_| [Token::One(u32::from(b'[')), set_of("=x=")])
+            .collect();
+        assert!(parsed(&pattern) == Some(expected));
     }
-    if mark == b'=' {
-        return Some((Ok(Element::Unit(u32::from(b'['))), at + 1));
-    }
-    let end = (at + 2..units.len()).find(|i| is(*i, mark) && is(i + 1, b']'));
-    match end {
-        Some(end) => Some((Err(()), end + 2)),
-        None => Some((Err(()), at + 2)),
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        #[test]
+        fn what_is_remembered_changes_nothing(
+            pattern in "[\\[\\].=:\\-!\\\\a]{0,14}",
+            folded: bool,
+        ) {
+            let case = if folded { Case::Folded } else { Case::Sensitive };
+            let units: Vec<u32> = pattern.bytes().map(u32::from).collect();
+            let mut parser = Parser::new(&units, case, Bytes::fold);
+            for at in 0..=units.len() {
+                let fresh = Parser::new(&units, case, Bytes::fold).parse_set(at);
+                prop_assert_eq!(parser.parse_set(at), fresh, "{} at {}", pattern, at);
+            }
+        }
     }
 }

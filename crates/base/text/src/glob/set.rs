@@ -72,6 +72,22 @@ impl Member {
             _ => return None,
         }))
     }
+
+    /// Returns whether the member matches `unit`. `c` is its character, if it
+    /// is one.
+    pub(super) fn matches(&self, unit: u32, c: Option<char>, case: Case, fold: Fold) -> bool {
+        let folded = |unit: u32| match case {
+            Case::Sensitive => unit,
+            Case::Folded => fold(unit),
+        };
+        let wanted = folded(unit);
+        match self {
+            Member::One(one) => folded(*one) == wanted,
+            Member::Exact(exact) => *exact == unit,
+            Member::Range(low, high) => (low.unit(folded)..=high.unit(folded)).contains(&wanted),
+            Member::Class(class) => class.contains(c),
+        }
+    }
 }
 
 impl Class {
@@ -109,17 +125,8 @@ impl Set {
     /// Returns whether `unit` is in the set. `c` is its character, if it is
     /// one.
     pub(super) fn contains(&self, unit: u32, c: Option<char>, case: Case, fold: Fold) -> bool {
-        let folded = |unit: u32| match case {
-            Case::Sensitive => unit,
-            Case::Folded => fold(unit),
-        };
-        let wanted = folded(unit);
-        let found = self.members.iter().any(|member| match member {
-            Member::One(one) => folded(*one) == wanted,
-            Member::Exact(exact) => *exact == unit,
-            Member::Range(low, high) => (low.unit(folded)..=high.unit(folded)).contains(&wanted),
-            Member::Class(class) => class.contains(c),
-        });
+        let mut members = self.members.iter();
+        let found = members.any(|member| member.matches(unit, c, case, fold));
         found != self.negated
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use trawl_report::listing::{Indicator, Layout, OwnerFields, Style};
+use trawl_text::locale::is_installed;
 use trawl_text::quote::Quoting;
 
 use crate::block_size::SizeFormat;
@@ -251,7 +252,7 @@ impl LsArgs {
             layout,
             time,
             look: match layout {
-                Layout::Long => TimeLook::of_ls(said.style.as_deref(), around.get)?,
+                Layout::Long => TimeLook::of_ls(said.style.as_deref(), around.get, &is_installed)?,
                 _ => TimeLook::locale(),
             },
             file_size,
@@ -325,7 +326,7 @@ fn order(
             true => SortKey::Time,
             false => SortKey::Name,
         }),
-        collation: Collation::from_environment(get),
+        collation: Collation::from_environment(get, is_installed),
         time: said.time.unwrap_or(TimeKind::Modified),
         direction: match flags.reverse {
             true => Direction::Reverse,

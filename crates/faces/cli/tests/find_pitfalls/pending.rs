@@ -14,11 +14,6 @@ pub(crate) static PENDING: &[Row] = &[
         &[r"$FIND ages -newermB ages/old"],
     ),
     (
-        "a zone that is none keeps its name",
-        &[Index, Live],
-        &[r"TZ=nonsense $FIND ages -name old -printf '%t %TZ\n'"],
-    ),
-    (
         "what is gone is said to have changed since it was indexed",
         &[Index],
         &[r"$FIND a/one a/one -delete; ls a"],
