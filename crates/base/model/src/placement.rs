@@ -37,6 +37,17 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// than a shard.
 pub const BARRIER_ROWS: u64 = 4096;
 
+/// Maximum number of users and groups that a predicate names. It becomes the access control list of
+/// files of the index, of which ext4 holds about 500 entries where blocks have 4 KiB. A directory whose
+/// list is longer is shown to the superuser only: otherwise its owner could stop the index for
+/// everybody.
+pub const ENTRIES_MAX: usize = 400;
+
+/// Maximum number of elements of a guard. Each file of the index names those of its guard, so that a
+/// chain of directories, each with a list of its own, would take space that grows with the square of
+/// its depth. What is deeper is shown to the superuser only.
+pub const ELEMENTS_MAX: usize = 64;
+
 /// An interned guard: an index into the placer's trie of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GuardId(u32);
@@ -376,11 +387,24 @@ impl Placer {
 
     fn barrier(&mut self, prefix: GuardId, list: PredicateId, path: &[u8]) -> GuardId {
         self.hidden_lists.insert((prefix, list));
+        if self.depth(prefix) >= ELEMENTS_MAX {
+            return self.superuser_guard(prefix);
+        }
         let element = Element::Barrier {
             path: path.to_vec(),
             list: self.predicates[list.0 as usize].clone(),
         };
         self.child(prefix, element)
+    }
+
+    /// Returns the number of elements of a guard.
+    fn depth(&self, mut id: GuardId) -> usize {
+        let mut depth = 0;
+        while let Some((parent, Some(_))) = self.trie.get(id.0 as usize) {
+            depth += 1;
+            id = *parent;
+        }
+        depth
     }
 
     /// Appends `predicate` to `guard`, unless an element of `guard` implies it.
@@ -395,10 +419,10 @@ impl Placer {
                 .0
                 .iter()
                 .any(|element| matches!(element, Element::Predicate(p) if p.implies(&wanted)));
-        let extended = if implied {
-            guard
-        } else {
-            self.child(guard, Element::Predicate(wanted))
+        let extended = match self.depth(guard) >= ELEMENTS_MAX {
+            _ if implied => guard,
+            true => self.child(guard, Element::Predicate(Predicate::superuser_only())),
+            false => self.child(guard, Element::Predicate(wanted)),
         };
         self.extensions.insert((guard, predicate), extended);
         extended
@@ -430,7 +454,10 @@ impl Placer {
         (search, read)
     }
 
-    fn intern(&mut self, predicate: Predicate) -> PredicateId {
+    fn intern(&mut self, mut predicate: Predicate) -> PredicateId {
+        if predicate.entries() > ENTRIES_MAX {
+            predicate = Predicate::superuser_only();
+        }
         let next = PredicateId(self.predicates.len() as u32);
         let id = *self.predicate_ids.entry(predicate.clone()).or_insert(next);
         if id == next {
@@ -604,6 +631,62 @@ mod tests {
         let mut guards = vec![GuardId::TRIVIAL; tree.parent.len()];
         deliver(tree, 0, &mut placer, &mut guards);
         (placer, guards)
+    }
+
+    /// A directory whose list denies its content to some users, who are named.
+    fn denied_to(uids: std::ops::Range<u32>) -> DirAccess {
+        let acl = crate::acl::Acl {
+            owner: 7,
+            users: uids.map(|uid| (Uid(uid), 0)).collect(),
+            group: 5,
+            groups: Vec::new(),
+            mask: Some(5),
+            other: 5,
+        };
+        DirAccess {
+            mode: 0o755,
+            uid: Uid(1),
+            gid: Gid(1),
+            acl: Some(acl),
+        }
+    }
+
+    #[test]
+    fn a_list_that_no_file_of_the_index_can_have_is_for_the_superuser() {
+        let mut placer = Placer::new(b"/d", &[]);
+        let most = ENTRIES_MAX as u32;
+        for (id, named, is_closed) in [(1, most, false), (2, most + 1, true), (3, 2, false)] {
+            let access = denied_to(100..100 + named);
+            placer.enter(DirId(id), None, b"/d", &access);
+            let guard = placer.place(DirId(id));
+            let nobody = Element::Predicate(Predicate::superuser_only());
+            assert_eq!(
+                placer.guard(guard).0.contains(&nobody),
+                is_closed,
+                "{named}"
+            );
+            placer.done(DirId(id));
+        }
+    }
+
+    #[test]
+    fn what_is_behind_too_many_conditions_is_for_the_superuser() {
+        let mut placer = Placer::new(b"/d", &[]);
+        let (mut path, mut parent) = (b"/d".to_vec(), None);
+        for depth in 0..3 * ELEMENTS_MAX {
+            let id = DirId(depth as u64);
+            placer.enter(id, parent, &path, &denied_to(100..101 + depth as u32));
+            let guard = placer.place(id);
+            let elements = placer.guard(guard).0;
+            assert!(elements.len() <= ELEMENTS_MAX + 1);
+            let is_closed = elements
+                .iter()
+                .any(|element| matches!(element, Element::Predicate(p) if p.is_superuser_only()));
+            // One user more is denied in each, but nobody twice.
+            assert_eq!(is_closed, depth >= ELEMENTS_MAX, "{depth}");
+            parent = Some(id);
+            path.extend_from_slice(b"/d");
+        }
     }
 
     proptest! {

@@ -353,7 +353,8 @@ impl Listing<'_, '_> {
             self.read_xattrs(&mut found.batch, name, &mut entry, index);
         }
         if stat.is_file() {
-            self.counts.bytes += stat.size;
+            // For the progress only: sparse files may claim any size.
+            self.counts.bytes = self.counts.bytes.saturating_add(stat.size);
         } else if stat.is_directory() && self.is_to_be_read(name, &stat) {
             found.children.extend_from_slice(name.to_bytes_with_nul());
             found.child_count += 1;

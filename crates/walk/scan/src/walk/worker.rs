@@ -53,6 +53,15 @@ pub(crate) struct Worker<'a, O: Outlet> {
     stack: Stack,
 }
 
+/// Ends the pool when it is dropped.
+struct Ending<'a>(&'a Pool<Work>);
+
+impl Drop for Ending<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 impl<'a, O: Outlet> Worker<'a, O> {
     pub(crate) fn new(shared: &'a Shared<'a>, outlet: O, xattrs: xattr::Reader) -> Self {
         Worker {
@@ -67,10 +76,13 @@ impl<'a, O: Outlet> Worker<'a, O> {
         }
     }
 
-    /// Works until no thread has anything left to do, or until the walk must stop.
+    /// Works until no thread has anything left to do, or until the walk must stop. A panic ends the
+    /// other threads, too: they would wait for this one's work.
     pub(crate) fn run(mut self) {
-        if self.work().is_err() {
-            self.shared.pool.end();
+        let shared = self.shared;
+        let ending = Ending(&shared.pool);
+        if self.work().is_ok() {
+            std::mem::forget(ending);
         }
     }
 
