@@ -22,17 +22,19 @@ use trawl_sys::{Errno, Op, SysError, filesystem, stat};
 use crate::choice::{Begun, Tree, Watch};
 use crate::error::{About, LiveError, Result};
 use crate::fanotify::{BUFFER_BYTES, EVENT_BYTES_MIN, MASK, Root, refused, report};
+use crate::inode::Numbering;
 use crate::source::{
-    AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Names, Remainder,
+    AsOf, Barrier, ChangeSource, Description, Drained, KeyResolver, Names, ObjectPlace, Remainder,
     ResolvedDirectory,
 };
 
-const UNSEEN: [&str; 6] = [
+const UNSEEN: [&str; 7] = [
     "access times, inode flags (chattr) and project ids change without an event",
     "files that are open for writing or mapped may change without an event until they are closed",
     "a file system may allocate or free blocks later without an event",
     "file systems mounted below the root are not covered by this source",
     "a file with several names may change without an event through a name outside the root, or in a directory created a moment before",
+    "on file systems other than ext2 to ext4, xfs and tmpfs, a changed file is looked at under the name that was used only",
     "directories that the user may not read are not watched",
 ];
 
@@ -74,6 +76,9 @@ struct MarkedDirectories {
     file_system: FileSystemId,
     root: ObjectKey,
     root_path: Vec<u8>,
+    device: trawl_sys::device::DeviceNumber,
+    /// How the keys of files, which have no place here, contain their inode numbers.
+    numbering: Numbering,
     /// Each directory except the root, with its parent and its name there.
     steps: HashMap<ObjectKey, Step>,
     /// Directories that have left the tree while the steps of directories below them remain.
@@ -85,18 +90,26 @@ const LEFT_MAX: usize = 1024;
 
 impl MarkedDirectories {
     /// Makes the record of a tree of which only the root is known.
-    fn new(root: &OwnedFd, root_path: Vec<u8>, kind: &str) -> Result<Self> {
+    fn new(root: &OwnedFd, root_path: Vec<u8>, (magic, kind): (u64, &str)) -> Result<Self> {
         let id = filesystem::id_of_fd(root).about("get the id of", &root_path)?;
         let file_system = FileSystemId(id);
         let handle = handle::of_fd(root, Use::Compare);
         let handle = handle.map_err(|e| refused(e, &root_path, kind))?;
+        let device = stat::stat_fd(root).about("stat", &root_path)?.dev;
         Ok(MarkedDirectories {
             file_system,
             root: ObjectKey::new(file_system, handle.kind(), handle.bytes()),
             root_path,
+            device,
+            numbering: Numbering::of(magic),
             steps: HashMap::new(),
             left: HashSet::new(),
         })
+    }
+
+    /// Returns true if it is a marked directory, or one below that has left.
+    fn is_directory(&self, object: ObjectRef<'_>) -> bool {
+        object == self.root.as_ref() || self.steps.contains_key(object.as_bytes())
     }
 
     /// Returns a directory's path relative to the root; `None` if it is not known to be below the
@@ -179,6 +192,27 @@ impl KeyResolver for MarkedDirectories {
     fn names_of(&mut self, _: ObjectRef<'_>) -> Names {
         Names::Several
     }
+
+    fn inode_of(&mut self, object: ObjectRef<'_>) -> Option<u64> {
+        let is_here = object.file_system() == self.file_system;
+        is_here.then(|| self.numbering.inode(object))?
+    }
+
+    /// Files cannot be opened by their handles here; their other names are found by their numbers.
+    fn object(&mut self, object: ObjectRef<'_>) -> Result<ObjectPlace> {
+        let number = self.inode_of(object);
+        Ok(match (self.is_directory(object), number) {
+            (false, Some(ino)) => ObjectPlace::Object {
+                dev: self.device.as_u64(),
+                ino,
+            },
+            _ => match self.place(object)? {
+                ResolvedDirectory::At(path) => ObjectPlace::Directory(path),
+                ResolvedDirectory::Outside => ObjectPlace::Outside,
+                ResolvedDirectory::Gone => ObjectPlace::Unknown,
+            },
+        })
+    }
 }
 
 /// Result of marking one directory.
@@ -213,7 +247,7 @@ impl Directories {
         let mut source = Directories {
             group,
             root,
-            known: MarkedDirectories::new(&root_fd, path, kind)?,
+            known: MarkedDirectories::new(&root_fd, path, (magic, kind))?,
             root_fd,
             device: found.dev,
             kind,

@@ -314,6 +314,26 @@ impl Resolver {
         }
     }
 
+    /// Returns true if the kernel knows the directory by a path that does not lead to the anchor or
+    /// below. The kernel does not tell paths that are longer than `PATH_MAX`.
+    fn is_outside_now(&mut self, directory: ObjectRef<'_>) -> bool {
+        let Ok(fd) = self.open(directory) else {
+            return false;
+        };
+        let Some(path) = self.path_in_mount(&fd) else {
+            return false;
+        };
+        let link = CString::new(format!("/proc/self/fd/{}", self.anchor_fd.as_raw_fd()));
+        let anchor = link
+            .ok()
+            .and_then(|link| read_link_at(CWD, &link, &mut self.target).ok());
+        let Some(anchor) = anchor.and_then(|anchor| anchor.strip_prefix(b"/")) else {
+            return false;
+        };
+        let below = path.strip_prefix(anchor);
+        below.is_none_or(|rest| !anchor.is_empty() && !rest.is_empty() && !rest.starts_with(b"/"))
+    }
+
     /// Splits a path in the mount into the key of its directory and its name.
     fn split(&self, path: &[u8]) -> Option<(ObjectKey, Box<[u8]>)> {
         let (above, name) = path::split(path).unwrap_or((b"", path));
@@ -357,6 +377,10 @@ impl KeyResolver for Resolver {
             found = match climb.nowhere {
                 // No cached step was used, so this is true.
                 Some(nowhere) if climb.steps.is_empty() => return Ok(nowhere),
+                // Climbing again would look at each directory above, for each of a deep chain.
+                Some(nowhere @ ResolvedDirectory::Outside) if self.is_outside_now(directory) => {
+                    return Ok(nowhere);
+                }
                 Some(ref nowhere) if *nowhere == found => return Ok(found),
                 Some(nowhere) => nowhere,
                 None => {

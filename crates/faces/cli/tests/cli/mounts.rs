@@ -444,7 +444,19 @@ fn in_a_tree_that_an_ordinary_user_watches() {
     let mut watch = Identity::user(ANN).command(env!("CARGO_BIN_EXE_trawl"));
     watch.env("TRAWL_INDEX", &site.index);
     watch.arg("watch").arg(&site.source);
+    let (one, two) = (site.source.join("c/one"), site.source.join("c/deep/two"));
+    fs::write(&one, "x").expect("room");
+    fs::hard_link(&one, &two).expect("room");
     site.start_as(watch);
+    site.compare();
+    // A file is current under each of its names, whichever was used.
+    fs::write(&one, "longer").expect("room");
+    site.compare();
+    fs::set_permissions(&two, fs::Permissions::from_mode(0o640)).expect("root may");
+    site.compare();
+    fs::hard_link(&two, site.source.join("empty/three")).expect("room");
+    site.compare();
+    fs::remove_file(&one).expect("it is there");
     site.compare();
     site.mount_tmpfs("a");
     site.compare();
