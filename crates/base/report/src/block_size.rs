@@ -78,17 +78,12 @@ impl SizeFormat {
             spec if "si".starts_with(spec) => return Some(SizeFormat::DECIMAL),
             _ => {}
         }
-        let digits = spec.len() - spec.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, unit) = spec.split_at(digits);
-        let number: u64 = if number.is_empty() {
-            1
-        } else {
-            number.parse().ok()?
-        };
+        let (number, unit) = split_number(spec)?;
         let (factor, style) = parse_unit(unit)?;
-        let size = number.checked_mul(factor).filter(|size| *size > 0)?;
+        let size = number.unwrap_or(1).checked_mul(factor);
+        let size = size.filter(|size| *size > 0)?;
         match style {
-            Some(style) if digits == 0 => Some(SizeFormat::Unit(size, style)),
+            Some(style) if number.is_none() => Some(SizeFormat::Unit(size, style)),
             _ => Some(SizeFormat::Blocks(size)),
         }
     }
@@ -151,6 +146,24 @@ impl Unit {
     }
 }
 
+/// Splits off the number at the start, whose base is said as in C: 0x for 16, 0 for 8. Returns `None` if
+/// the number is too large.
+fn split_number(spec: &str) -> Option<(Option<u64>, &str)> {
+    let is_hex = |digits: &&str| digits.starts_with(|c: char| c.is_ascii_hexdigit());
+    let hex = spec.strip_prefix("0x").or(spec.strip_prefix("0X"));
+    let (base, digits) = match hex.filter(is_hex) {
+        Some(digits) => (16, digits),
+        None if spec.starts_with('0') => (8, spec),
+        None => (10, spec),
+    };
+    let unit = digits.trim_start_matches(|c: char| c.is_digit(base));
+    let number = &digits[..digits.len() - unit.len()];
+    match number.is_empty() {
+        true => Some((None, unit)),
+        false => Some((Some(u64::from_str_radix(number, base).ok()?), unit)),
+    }
+}
+
 /// Returns the factor of a unit and how the unit is spelled; `None` if the unit is invalid.
 fn parse_unit(unit: &str) -> Option<(u64, Option<Unit>)> {
     let mut rest = unit.chars();
@@ -185,6 +198,11 @@ mod tests {
             ("KiB", 5000, Some("5KiB")),
             ("MB", 5_000_001, Some("6MB")),
             ("2M", 5 << 20, Some("3")),
+            ("010", 5000, Some("625")),
+            ("010K", 8 << 20, Some("1024")),
+            ("0x10", 5000, Some("313")),
+            ("08", 1, None),
+            ("0xK", 1, None),
             ("human-readable", 5000, Some("4.9K")),
             ("h", 5000, Some("4.9K")),
             ("si", 5000, Some("5.0k")),

@@ -307,7 +307,8 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
         true => Called::Find,
         false => Called::Trawl,
     };
-    let (ours, for_find) = split_find(&command, words);
+    let (mut ours, for_find) = split_find(&command, words);
+    keep_equals(&command, &mut ours);
     let matches = command.try_get_matches_from_mut(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.given = Given::of(&command, &matches).unwrap_or_default();
@@ -464,6 +465,49 @@ fn is_find(words: &[OsString]) -> bool {
 fn is_called(words: &[OsString], name: &str) -> bool {
     let program = words.first().map(std::path::Path::new);
     program.and_then(std::path::Path::file_name) == Some(OsStr::new(name))
+}
+
+/// Commands that read their options as the GNU tools do.
+const AS_GNU: [&str; 3] = ["ls", "du", "stat"];
+
+/// Doubles the `=` in `-I=x`, of which the parser drops one: as with getopt(3), the value is `=x`.
+fn keep_equals(command: &clap::Command, words: &mut [OsString]) {
+    let mut at = 1;
+    while let Some(width) = words.get(at).and_then(|word| option_width(command, word)) {
+        at += width;
+    }
+    let name = words.get(at).and_then(|word| word.to_str());
+    let name = name.filter(|name| AS_GNU.contains(name));
+    let Some(command) = name.and_then(|name| command.find_subcommand(name)) else {
+        return;
+    };
+    let takes_value = |letter: &u8| {
+        command.get_arguments().any(|argument| {
+            argument.get_short() == Some(char::from(*letter))
+                && argument.get_action().takes_values()
+                && !argument.is_require_equals_set()
+        })
+    };
+    at += 1;
+    while let Some(word) = words.get_mut(at).filter(|word| *word != "--") {
+        at += option_width(command, word).unwrap_or(1);
+        let Some(letters) = word.as_bytes().strip_prefix(b"-") else {
+            continue;
+        };
+        if letters.starts_with(b"-") {
+            continue;
+        }
+        let Some(taking) = letters.iter().position(takes_value) else {
+            continue;
+        };
+        let (option, value) = word.as_bytes().split_at(taking + 2);
+        if value.starts_with(b"=") {
+            *word = OsStr::from_bytes(&[option, b"=", value].concat()).to_owned();
+        } else if value.is_empty() && taking > 0 {
+            // The next word is the value of the last letter.
+            at += 1;
+        }
+    }
 }
 
 /// Returns how many words the option in `word` takes, its value included; `None` if `word` is not

@@ -164,7 +164,10 @@ pub(crate) fn run(
         Device::Terminal => Terminal::Watched(locale),
         Device::Other => Terminal::Absent,
     };
-    let quote = |name: &[u8]| formats.quoting.quote(name, locale).into_owned();
+    let quote = |name: &[u8]| {
+        let quoted = formats.quoting.quote(name, locale);
+        device.show(&quoted).into_owned()
+    };
     let follow = match args.dereference {
         true => Follow::Last,
         false => Follow::Never,
@@ -187,7 +190,7 @@ pub(crate) fn run(
         let shown = Item {
             name: device.show(&item.name).into_owned(),
             target: device.show(&item.target).into_owned(),
-            ..item
+            ..item.clone()
         };
         let format = formats.of(shown.file_type());
         let (mount, label) = place_of(&mut session, format, &start, given)?;
@@ -200,7 +203,9 @@ pub(crate) fn run(
         };
         let mut bytes = Vec::new();
         format.render(&mut bytes, &|letter, part| {
-            values(letter, part, &shown, &context)
+            // What is quoted contains its characters; otherwise names would look alike.
+            let of = if letter == b'N' { &item } else { &shown };
+            values(letter, part, of, &context)
         });
         output.put(bytes)?;
     }

@@ -96,6 +96,8 @@ fn every_option_prints_what_gnu_ls_prints() {
         "-aR",
         "-l --zero",
         "--zero",
+        // The value is `=*`, as for getopt(3).
+        "-I=*",
     ] {
         same(&site, options);
     }

@@ -56,6 +56,7 @@ fn every_format_prints_what_gnu_stat_prints() {
     same(&site, &["-t"], &things);
     same(&site, &["-c", "%N"], &things);
     same(&site, &["-c", "%N %n"], &things);
+    same(&site, &["-c=%s"], &things);
     // With flags, GNU stat 9.1 also prints memory after a link's target.
     for flags in [
         "", "20", "-20", "020", "+", " ", "#", "'", ".3", "20.5", "-20.5", "020.5", ".", "-.2",

@@ -21,6 +21,7 @@ const QUESTIONS: &[&str] = &[
     "find",
     "find -L",
     "find . -ls",
+    "find . -ok true {} \\; < /dev/null",
     "find . -printf '%p %l %f %h\\n'",
     "find gone*",
     "locate 31m",
@@ -91,4 +92,29 @@ fn nothing_in_a_tree_speaks_to_the_terminal() {
             shown.escape_ascii().to_string()
         );
     }
+}
+
+/// Quoted, a name keeps what tells it from others.
+#[test]
+fn stat_quotes_for_a_terminal_as_gnu_stat_does() {
+    if let Some(skip) = skip::without_program("a terminal", "script") {
+        return skip.say();
+    }
+    let site = Site::empty("terminal-stat");
+    let tree = site.tree();
+    for name in ["a\nb", "a?b", "\x1b[31m", "plain", "it's", "\u{e9}"] {
+        std::fs::write(tree.join(name), "x").expect("a file");
+        symlink(name, tree.join(format!("to {name}"))).expect("a link");
+    }
+    site.index();
+    let shown = |program: &str| {
+        let line = format!("{program} -c %N *");
+        let mut shell = oracle::command("script");
+        shell.args(["-qec", &line, "/dev/null"]);
+        shell.env("SHELL", "/bin/sh").env("LC_ALL", "C.UTF-8");
+        oracle::run(shell.current_dir(&tree)).expect_code(0).text()
+    };
+    let (program, index) = (env!("CARGO_BIN_EXE_trawl"), site.index_dir());
+    let ours = shown(&format!("{program} -i {} stat", index.display()));
+    assert_eq!(ours, shown("stat"));
 }
