@@ -24,6 +24,12 @@ use crate::id::{Gid, Uid};
 use std::collections::BTreeMap;
 use std::fmt;
 
+/// Maximum number of users and groups that a predicate names. It becomes the access control list of
+/// files of the index, of which ext4 holds about 500 entries where blocks have 4 KiB. A directory whose
+/// list is longer is shown to the superuser only: otherwise its owner could stop the index for
+/// everybody.
+pub const ENTRIES_MAX: usize = 400;
+
 /// A permission bit, as it applies to directories and files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Bit {
@@ -78,7 +84,8 @@ impl Predicate {
     }
 
     /// Returns the set of users who have `bit` on an object with these
-    /// permissions.
+    /// permissions; only the superuser if these name more than
+    /// [`ENTRIES_MAX`].
     pub fn of(access: &DirAccess, bit: Bit) -> Predicate {
         let has = |bits: u32| bits & bit.mask() != 0;
         let mut users = BTreeMap::from([(access.uid, has(access.mode >> 6))]);
@@ -106,13 +113,17 @@ impl Predicate {
                 .map(|(gid, _)| *gid)
                 .collect()
         };
-        Predicate {
+        let exact = Predicate {
             users: users.into_iter().collect(),
             granting: side(true),
             denying: side(false),
             other: has(access.mode),
         }
-        .canonical()
+        .canonical();
+        match exact.entries() > ENTRIES_MAX {
+            true => Predicate::superuser_only(),
+            false => exact,
+        }
     }
 
     /// Removes parts that decide nothing. For each remaining part there is a

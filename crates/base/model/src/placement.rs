@@ -37,12 +37,6 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 /// than a shard.
 pub const BARRIER_ROWS: u64 = 4096;
 
-/// Maximum number of users and groups that a predicate names. It becomes the access control list of
-/// files of the index, of which ext4 holds about 500 entries where blocks have 4 KiB. A directory whose
-/// list is longer is shown to the superuser only: otherwise its owner could stop the index for
-/// everybody.
-pub const ENTRIES_MAX: usize = 400;
-
 /// Maximum number of elements of a guard. Each file of the index names those of its guard, so that a
 /// chain of directories, each with a list of its own, would take space that grows with the square of
 /// its depth. What is deeper is shown to the superuser only.
@@ -454,10 +448,7 @@ impl Placer {
         (search, read)
     }
 
-    fn intern(&mut self, mut predicate: Predicate) -> PredicateId {
-        if predicate.entries() > ENTRIES_MAX {
-            predicate = Predicate::superuser_only();
-        }
+    fn intern(&mut self, predicate: Predicate) -> PredicateId {
         let next = PredicateId(self.predicates.len() as u32);
         let id = *self.predicate_ids.entry(predicate.clone()).or_insert(next);
         if id == next {
@@ -470,7 +461,7 @@ impl Placer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::guard::Credentials;
+    use crate::guard::{Credentials, ENTRIES_MAX};
     use crate::id::{Gid, Uid};
     use proptest::prelude::*;
 

@@ -308,7 +308,7 @@ pub(crate) fn parse(words: Vec<OsString>) -> Result<Arguments, clap::Error> {
         false => Called::Trawl,
     };
     let (mut ours, for_find) = split_find(&command, words);
-    keep_equals(&command, &mut ours);
+    keep_equals(&mut command, &mut ours);
     let matches = command.try_get_matches_from_mut(ours)?;
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     arguments.given = Given::of(&command, &matches).unwrap_or_default();
@@ -471,7 +471,16 @@ fn is_called(words: &[OsString], name: &str) -> bool {
 const AS_GNU: [&str; 3] = ["ls", "du", "stat"];
 
 /// Doubles the `=` in `-I=x`, of which the parser drops one: as with getopt(3), the value is `=x`.
-fn keep_equals(command: &clap::Command, words: &mut [OsString]) {
+fn keep_equals(command: &mut clap::Command, words: &mut [OsString]) {
+    let is_concerned = |word: &OsString| {
+        let letters = word.as_bytes().strip_prefix(b"-");
+        letters.is_some_and(|letters| !letters.starts_with(b"-") && letters.contains(&b'='))
+    };
+    if !words.iter().any(is_concerned) {
+        return;
+    }
+    // Before, subcommands have no options yet.
+    command.build();
     let mut at = 1;
     while let Some(width) = words.get(at).and_then(|word| option_width(command, word)) {
         at += width;

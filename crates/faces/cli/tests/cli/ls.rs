@@ -186,7 +186,18 @@ fn the_locale_and_the_environment_count() {
             .text()
     };
     assert_eq!(ran("LC_ALL", "C", "ls -A"), ".c\nA\nB\na\nb\n");
-    assert_eq!(ran("LC_ALL", "de_DE.UTF-8", "ls"), "a\nA\nb\nB\n");
+    // As the C library looks for locales: in LOCPATH first.
+    let locales = site.scratch.join("locales");
+    std::fs::create_dir_all(locales.join("xx_XX.utf8")).unwrap();
+    for (locale, expected) in [
+        ("xx_XX.UTF-8", "a\nA\nb\nB\n"),
+        ("xx_YY.UTF-8", "A\nB\na\nb\n"),
+    ] {
+        let mut command = site.command();
+        command.env("LC_ALL", locale).env("LOCPATH", &locales);
+        let ran = trawl_testkit::oracle::run(command.arg("ls")).expect_code(0);
+        assert_eq!(ran.text(), expected, "{locale}");
+    }
     assert_eq!(
         ran("BLOCK_SIZE", "K", "ls -sg a"),
         ran("LS_BLOCK_SIZE", "K", "ls -sg a")

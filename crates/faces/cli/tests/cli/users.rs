@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
+use trawl_model::{Acl, Uid};
 use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::without_root;
 
@@ -172,4 +173,44 @@ fn who_cannot_read_all_of_an_index_is_told_so_and_not_that_it_is_damaged() {
             .contains("belongs to user 0, who alone can verify it"),
         "{ran}"
     );
+}
+
+/// A user's directory with a list that no file of the index can have does not keep the index from
+/// being made for others.
+#[test]
+fn a_list_that_is_too_long_closes_its_own_directory_only() {
+    if let Some(skip) = without_root("access control lists of other users") {
+        return skip.say();
+    }
+    let site = half_private("long-list");
+    let acl = Acl {
+        owner: 7,
+        users: (0..450).map(|at| (Uid(USER + at), 5)).collect(),
+        group: 0,
+        groups: Vec::new(),
+        mask: Some(5),
+        other: 0,
+    };
+    let private = site.tree().join("private");
+    let flags = rustix::fs::XattrFlags::empty();
+    let name = "system.posix_acl_access";
+    if let Err(error) = rustix::fs::setxattr(&private, name, &acl.to_bytes(), flags) {
+        eprintln!("skipped: a list of 450 users: {error}");
+        return;
+    }
+    let mut command = Identity::user(USER).command("find");
+    let source = oracle::run(command.arg("private").current_dir(site.tree())).expect_code(0);
+    assert!(source.text().contains("secret"), "the list admits the user");
+    site.index();
+    let mut command = Identity::user(USER).command(site.scratch.join("trawl"));
+    command.env("TRAWL_INDEX", site.index_dir());
+    let ran = oracle::run(command.arg("find").current_dir(site.tree())).expect_code(1);
+    let rows = ran.text();
+    assert!(
+        rows.contains("public/file") && !rows.contains("secret"),
+        "{ran}"
+    );
+    let is_told = |line: &str| line.contains("private") && line.contains("permission denied");
+    assert!(ran.errors().to_lowercase().lines().any(is_told), "{ran}");
+    assert!(site.run("find").expect_code(0).text().contains("secret"));
 }
