@@ -87,6 +87,15 @@ impl Predicate {
     /// permissions; only the superuser if these name more than
     /// [`ENTRIES_MAX`].
     pub fn of(access: &DirAccess, bit: Bit) -> Predicate {
+        let exact = Predicate::exact(access, bit);
+        match exact.entries() > ENTRIES_MAX {
+            true => Predicate::superuser_only(),
+            false => exact,
+        }
+    }
+
+    /// As [`Predicate::of`], however many are named.
+    pub fn exact(access: &DirAccess, bit: Bit) -> Predicate {
         let has = |bits: u32| bits & bit.mask() != 0;
         let mut users = BTreeMap::from([(access.uid, has(access.mode >> 6))]);
         let mut groups = BTreeMap::new();
@@ -113,17 +122,13 @@ impl Predicate {
                 .map(|(gid, _)| *gid)
                 .collect()
         };
-        let exact = Predicate {
+        Predicate {
             users: users.into_iter().collect(),
             granting: side(true),
             denying: side(false),
             other: has(access.mode),
         }
-        .canonical();
-        match exact.entries() > ENTRIES_MAX {
-            true => Predicate::superuser_only(),
-            false => exact,
-        }
+        .canonical()
     }
 
     /// Removes parts that decide nothing. For each remaining part there is a
@@ -311,6 +316,13 @@ pub enum Element {
 }
 
 impl Element {
+    /// Returns the number of users and groups that are named.
+    pub fn entries(&self) -> usize {
+        match self {
+            Element::Predicate(who) | Element::Barrier { list: who, .. } => who.entries(),
+        }
+    }
+
     /// Returns true if everyone who passes `self` also passes `other`, whatever
     /// paths they know.
     pub fn implies(&self, other: &Element) -> bool {

@@ -42,6 +42,9 @@ pub const BARRIER_ROWS: u64 = 4096;
 /// its depth. What is deeper is shown to the superuser only.
 pub const ELEMENTS_MAX: usize = 64;
 
+/// Maximum number of users and groups that the elements of a guard name together, for the same reason.
+pub const GUARD_ENTRIES_MAX: usize = 1000;
+
 /// An interned guard: an index into the placer's trie of elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GuardId(u32);
@@ -381,24 +384,26 @@ impl Placer {
 
     fn barrier(&mut self, prefix: GuardId, list: PredicateId, path: &[u8]) -> GuardId {
         self.hidden_lists.insert((prefix, list));
-        if self.depth(prefix) >= ELEMENTS_MAX {
+        let list = self.predicates[list.0 as usize].clone();
+        if self.is_full(prefix, &list) {
             return self.superuser_guard(prefix);
         }
         let element = Element::Barrier {
             path: path.to_vec(),
-            list: self.predicates[list.0 as usize].clone(),
+            list,
         };
         self.child(prefix, element)
     }
 
-    /// Returns the number of elements of a guard.
-    fn depth(&self, mut id: GuardId) -> usize {
-        let mut depth = 0;
-        while let Some((parent, Some(_))) = self.trie.get(id.0 as usize) {
-            depth += 1;
+    /// Returns true if a guard cannot have a further element with this predicate.
+    fn is_full(&self, mut id: GuardId, further: &Predicate) -> bool {
+        let (mut elements, mut entries) = (1, further.entries());
+        while let Some((parent, Some(element))) = self.trie.get(id.0 as usize) {
+            elements += 1;
+            entries += element.entries();
             id = *parent;
         }
-        depth
+        elements > ELEMENTS_MAX || entries > GUARD_ENTRIES_MAX
     }
 
     /// Appends `predicate` to `guard`, unless an element of `guard` implies it.
@@ -413,7 +418,7 @@ impl Placer {
                 .0
                 .iter()
                 .any(|element| matches!(element, Element::Predicate(p) if p.implies(&wanted)));
-        let extended = match self.depth(guard) >= ELEMENTS_MAX {
+        let extended = match self.is_full(guard, &wanted) {
             _ if implied => guard,
             true => self.child(guard, Element::Predicate(Predicate::superuser_only())),
             false => self.child(guard, Element::Predicate(wanted)),
@@ -662,19 +667,30 @@ mod tests {
 
     #[test]
     fn what_is_behind_too_many_conditions_is_for_the_superuser() {
+        // In each, further users are denied.
+        let most = GUARD_ENTRIES_MAX as u32 / ENTRIES_MAX as u32;
+        for (users, open) in [(1, ELEMENTS_MAX), (ENTRIES_MAX as u32, most as usize)] {
+            closes_after(users, open);
+        }
+    }
+
+    /// Checks that the guards of a chain of directories, each with a list of `users` users of its own,
+    /// close after so many.
+    #[track_caller]
+    fn closes_after(users: u32, open: usize) {
         let mut placer = Placer::new(b"/d", &[]);
         let (mut path, mut parent) = (b"/d".to_vec(), None);
         for depth in 0..3 * ELEMENTS_MAX {
             let id = DirId(depth as u64);
-            placer.enter(id, parent, &path, &denied_to(100..101 + depth as u32));
+            let first = 100 + depth as u32 * users;
+            placer.enter(id, parent, &path, &denied_to(first..first + users));
             let guard = placer.place(id);
             let elements = placer.guard(guard).0;
             assert!(elements.len() <= ELEMENTS_MAX + 1);
             let is_closed = elements
                 .iter()
                 .any(|element| matches!(element, Element::Predicate(p) if p.is_superuser_only()));
-            // One user more is denied in each, but nobody twice.
-            assert_eq!(is_closed, depth >= ELEMENTS_MAX, "{depth}");
+            assert_eq!(is_closed, depth >= open, "{depth}");
             parent = Some(id);
             path.extend_from_slice(b"/d");
         }

@@ -38,10 +38,19 @@ impl Locale {
     }
 }
 
+/// Returns the name's codeset as the C library spells it in the names of
+/// directories: `utf8`, `iso88591`.
 fn codeset(name: &str) -> Option<String> {
     let codeset = name.split_once('.')?.1;
     let codeset = codeset.split('@').next().unwrap_or_default();
-    Some(codeset.to_ascii_lowercase().replace('-', ""))
+    let kept = codeset.chars().filter(char::is_ascii_alphanumeric);
+    let kept: String = kept.map(|c| c.to_ascii_lowercase()).collect();
+    let is_number = !kept.is_empty() && kept.bytes().all(|byte| byte.is_ascii_digit());
+    Some(if is_number {
+        format!("iso{kept}")
+    } else {
+        kept
+    })
 }
 
 fn names_utf8(name: &str) -> bool {
@@ -70,9 +79,9 @@ fn is_installed_in(name: &str, path: Option<&OsStr>) -> bool {
         return true;
     }
     let modifier = rest.find('@').map_or("", |at| &rest[at..]);
-    let usual = match names_utf8(name) {
-        true => format!("{language}.utf8{modifier}"),
-        false => name.to_owned(),
+    let usual = match codeset(name) {
+        Some(codeset) => format!("{language}.{codeset}{modifier}"),
+        None => name.to_owned(),
     };
     let given = path.map(std::env::split_paths).into_iter().flatten();
     let mut folders = given.chain([PathBuf::from(SYSTEM)]);
@@ -128,8 +137,15 @@ mod tests {
     #[test]
     fn a_locale_is_installed_where_the_library_looks() {
         let folder = std::env::temp_dir().join(format!("trawl-locale-{}", std::process::id()));
-        std::fs::create_dir_all(folder.join("xx_XX.utf8")).expect("a folder of our own");
+        for name in ["xx_XX.utf8", "xx_XX.iso88591", "xx_XX.iso885915@euro"] {
+            std::fs::create_dir_all(folder.join(name)).expect("a folder of our own");
+        }
         let path = Some(folder.as_os_str());
+        for name in ["xx_XX.ISO-8859-1", "xx_XX.8859_1", "xx_XX.ISO8859-15@euro"] {
+            assert!(is_installed_in(name, path), "{name}");
+        }
+        assert!(!is_installed_in("xx_XX.ISO-8859-2", path));
+        assert!(!is_installed_in("xx_XX", path));
         assert!(is_installed_in("xx_XX.UTF-8", path));
         assert!(!is_installed_in("xx_YY.UTF-8", path));
         assert!(!is_installed_in("xx_XX.UTF-8", None));

@@ -492,7 +492,9 @@ fn keep_equals(command: &mut clap::Command, words: &mut [OsString]) {
     };
     let takes_value = |letter: &u8| {
         command.get_arguments().any(|argument| {
+            // The index's option is not of the GNU tools.
             argument.get_short() == Some(char::from(*letter))
+                && argument.get_id() != INDEX_BEHIND
                 && argument.get_action().takes_values()
                 && !argument.is_require_equals_set()
         })

@@ -17,7 +17,8 @@ pub(crate) enum Change {
 /// Returns the effect of the change from `before` to `now` on these permission bits.
 pub(crate) fn change(before: &DirAccess, now: &DirAccess, bits: &[Bit]) -> Change {
     let one = |bit: &Bit| {
-        let (before, now) = (Predicate::of(before, *bit), Predicate::of(now, *bit));
+        // Of a list that is too long for the index, an older index may have the exact users.
+        let (before, now) = (Predicate::exact(before, *bit), Predicate::exact(now, *bit));
         match (before == now, before.implies(&now)) {
             (true, _) => Change::None,
             (false, true) => Change::Loosened,

@@ -507,6 +507,11 @@ impl<'a> Reading<'a> {
             Some(kept) => (std::mem::take(&mut kept.listing), kept.place.clone()),
             None => Listing::read(&mut self.listings, dir)?,
         };
+        if kept.is_none() && !self.settling.is_empty() {
+            let settling = &mut self.settling;
+            self.rows
+                .rows(dir, &place, |row| settling.note_known(row))?;
+        }
         let values = match self.superusers {
             true => Values::Some,
             false => listing.values(),

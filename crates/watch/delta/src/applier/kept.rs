@@ -133,8 +133,11 @@ impl KeptRows {
         let mut given: std::result::Result<(), IndexError> = Ok(());
         rows.rows(dir, &self.place, |row| {
             let is_dirty = |name: &CString| name.to_bytes().cmp(row.name());
-            if given.is_err() || self.names.binary_search_by(is_dirty).is_ok() {
+            if given.is_err() {
                 return;
+            }
+            if self.names.binary_search_by(is_dirty).is_ok() {
+                return noted.settling.note_known(row);
             }
             if batch.entries.len() >= BATCH_ROWS {
                 let full = std::mem::replace(&mut batch, next.clone());

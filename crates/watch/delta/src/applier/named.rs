@@ -1,13 +1,15 @@
 //! Determines whether objects with a dirty name have further names, which are then dirty, too.
 //!
 //! Most objects have one name, and the entry found under the dirty name shows that: if it has the
-//! object's inode number and a link count of 1, it is the object or its successor. Only objects
-//! that were not found like that are looked up by their handles. A process may write an object by a
+//! object's inode number and a link count of 1, it is the object or its successor. The same holds for
+//! the entry that the index has under the dirty name: an object that had no other name is gone. Only
+//! objects that were not found like that are looked up by their handles. A process may write an object by a
 //! name that was removed long before: the object is then found under the name that is left.
 
 use std::collections::HashSet;
 
 use trawl_changes::KeyResolver;
+use trawl_model::rows::Row;
 use trawl_model::{Dev, DirBatch, FileType};
 use trawl_scan::Extent;
 
@@ -50,6 +52,21 @@ impl Settling {
                 self.settle(meta.dev, meta.ino);
             }
         }
+    }
+
+    /// Notes an entry that the index has under a dirty name, or in a directory that is listed as a
+    /// whole. If that was the object's only name, others were made since, and are dirty themselves: it
+    /// may also be gone.
+    pub(super) fn note_known(&mut self, row: &Row<'_>) {
+        let has_one_name = row.file_type() != FileType::Directory && row.nlink() == 1;
+        if has_one_name && !self.left.is_empty() {
+            self.settle(row.dev(), row.ino());
+        }
+    }
+
+    /// Returns true if all objects are decided.
+    pub(super) fn is_empty(&self) -> bool {
+        self.left.is_empty()
     }
 
     /// Notes that all names of an object are taken care of; returns true if it was undecided.
