@@ -40,7 +40,8 @@ pub(crate) fn is_open(access: &DirAccess) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trawl_model::{Gid, Uid};
+    use trawl_model::guard::ENTRIES_MAX;
+    use trawl_model::{Acl, Gid, Uid};
 
     #[test]
     fn who_loses_a_right_is_noticed() {
@@ -75,5 +76,31 @@ mod tests {
         for mode in [0o751, 0o750, 0o711, 0o700, 0o744, 0o055] {
             assert!(!is_open(&access(mode, 1, 1)), "{mode:o}");
         }
+    }
+
+    /// An older index may show exactly these users what is there.
+    #[test]
+    fn who_leaves_a_list_that_is_too_long_loses_a_right() {
+        let most = u32::try_from(ENTRIES_MAX).unwrap();
+        let to = |uids: std::ops::Range<u32>| DirAccess {
+            mode: 0o750,
+            uid: Uid(1),
+            gid: Gid(1),
+            acl: Some(Acl {
+                owner: 7,
+                users: uids.map(|uid| (Uid(uid), 5)).collect(),
+                group: 0,
+                groups: Vec::new(),
+                mask: Some(5),
+                other: 0,
+            }),
+        };
+        let both = [Bit::Search, Bit::Read];
+        let before = to(10..50 + most);
+        assert_eq!(
+            change(&before, &to(11..50 + most), &both),
+            Change::Tightened
+        );
+        assert_eq!(change(&before, &to(9..50 + most), &both), Change::Loosened);
     }
 }
