@@ -40,7 +40,7 @@ pub const BARRIER_ROWS: u64 = 4096;
 /// Maximum number of elements of a guard. Each file of the index names those of its guard, so that a
 /// chain of directories, each with a list of its own, would take space that grows with the square of
 /// its depth. What is deeper is shown to the superuser only.
-pub const ELEMENTS_MAX: usize = 64;
+pub const ELEMENTS_MAX: usize = 128;
 
 /// Maximum number of users and groups that the elements of a guard name together, for the same reason.
 pub const GUARD_ENTRIES_MAX: usize = 1000;
