@@ -44,19 +44,27 @@ def test_control_c_ends_the_wait(site: Site, tmp_path: Path, use: str, stalls: s
     names = site.urls(3) if stalls == "fetch" else [f"{tmp_path}/%touch begun; exec sleep 60%"]
     words = [sys.executable, "-c", INTERRUPTED, use, *names]
     pipe = subprocess.PIPE
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as child:
-        # What is waited for begins with the use of the set.
-        until = time.monotonic() + 60
-        while not site.asked and not (tmp_path / "begun").exists():
-            assert child.poll() is None and time.monotonic() < until
-            time.sleep(0.001)
-        sent = time.monotonic()
-        child.send_signal(signal.SIGINT)
-        said, errors = child.communicate(timeout=30)
-    lines = said.split()
-    assert lines[1:] == ["closed"], (said, errors)
-    # Much less than the wait would take, on a busy machine, too.
-    assert float(lines[0]) - sent < 5
+    begun = tmp_path / "begun"
+    took = []
+    # The machine may be busy: the best of some.
+    for _ in range(10):
+        site.asked.clear()
+        begun.unlink(missing_ok=True)
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True) as child:
+            # The server is asked, or the command runs, once the set is used.
+            until = time.monotonic() + 60
+            while not site.asked and not begun.exists():
+                assert child.poll() is None and time.monotonic() < until
+                time.sleep(0.001)
+            sent = time.monotonic()
+            child.send_signal(signal.SIGINT)
+            said, errors = child.communicate(timeout=30)
+        lines = said.split()
+        assert lines[1:] == ["closed"], (said, errors)
+        took.append(float(lines[0]) - sent)
+        if took[-1] < 0.2:
+            return
+    raise AssertionError(took)
 
 
 def test_a_signal_between_members_loses_none(wide: Path) -> None:

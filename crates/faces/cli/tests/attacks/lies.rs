@@ -49,7 +49,7 @@ fn asked(stage: &Stage, index: &Path, what: &str) -> bool {
     let mut is_refused = false;
     for words in ["find", "du -a", "ls -lR", "stats", "stat"] {
         let script = format!(
-            "ulimit -v {MEMORY_KIB}; exec timeout -s KILL 600 {trawl} -i \"$1\" {words} {top}"
+            "ulimit -v {MEMORY_KIB}; exec timeout -s KILL 30 {trawl} -i \"$1\" {words} {top}"
         );
         let ran = stage.shell_about(index, MALLORY, &script);
         assert!(

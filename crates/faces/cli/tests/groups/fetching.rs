@@ -18,9 +18,6 @@ const FILES_MAX: usize = 512;
 const IN_FLIGHT: usize = 16;
 const MEMBERS_MAX: usize = 4096;
 const WHAT: &str = "files that are fetched";
-/// Longer than anything is waited for here on the slowest machine. Commands that wait do so for longer,
-/// and are ended.
-const HANGS: Duration = Duration::from_secs(120);
 
 /// Files that are not in memory.
 struct Cold {
@@ -113,30 +110,10 @@ impl Cold {
         Waiting(command.process_group(0).spawn().expect("it starts"))
     }
 
-    /// As [`Cold::reading`]. Returns how many files with this in their paths are in memory when this many
-    /// should be. If there are fewer, tries once more: a machine with little memory forgets contents.
-    fn fetched(
-        &self,
-        (who, file): (&Identity, &str),
-        options: &[&str],
-        count: usize,
-        part: &str,
-    ) -> (Waiting, usize) {
-        let waiting = self.reading(who, options, file);
-        let found = self.settles_at(count, part);
-        if found >= count {
-            return (waiting, found);
-        }
-        drop(waiting);
-        self.evict();
-        let waiting = self.reading(who, options, file);
-        (waiting, self.settles_at(count, part))
-    }
-
     /// Waits until this many files are in memory, and returns how many are a moment later.
     fn settles_at(&self, count: usize, part: &str) -> usize {
         let begun = Instant::now();
-        while self.resident(part) < count && begun.elapsed() < HANGS {
+        while self.resident(part) < count && begun.elapsed() < Duration::from_secs(120) {
             std::thread::sleep(Duration::from_millis(50));
         }
         std::thread::sleep(Duration::from_millis(500));
@@ -167,17 +144,16 @@ fn the_rest_of_a_group_is_fetched_once_a_member_is_read() {
     };
     let us = Identity::Ourselves;
     // Without the option, only what is read is there.
-    let one = (&us, "one/src/a.c");
-    let (waiting, found) = cold.fetched(one, &["--fetch-ahead=0"], 1, "");
-    assert_eq!(found, 1);
+    let waiting = cold.reading(&us, &["--fetch-ahead=0"], "one/src/a.c");
+    assert_eq!(cold.settles_at(1, ""), 1);
     drop(waiting);
     for (file, group, count) in [
         ("one/src/a.c", "/one/", 4),
         ("music/Blue/02.flac", "/Blue/", 3),
     ] {
         cold.evict();
-        let (_waiting, found) = cold.fetched((&us, file), &["--fetch-groups"], count, group);
-        assert_eq!(found, count, "{file}");
+        let _waiting = cold.reading(&us, &["--fetch-groups"], file);
+        assert_eq!(cold.settles_at(count, group), count, "{file}");
         assert_eq!(cold.resident(""), count, "{file}: nothing else is fetched");
     }
 }
@@ -192,16 +168,16 @@ fn a_large_group_stays_within_the_bound() {
         return;
     };
     let us = Identity::Ourselves;
-    let large = (&us, "large/0300");
-    let (waiting, found) = cold.fetched(large, &["--fetch-groups"], FILES_MAX, "/large/");
+    let waiting = cold.reading(&us, &["--fetch-groups"], "large/0300");
+    let found = cold.settles_at(FILES_MAX, "/large/");
     assert!(
         (FILES_MAX..=FILES_MAX + IN_FLIGHT + 1).contains(&found),
         "{found}"
     );
     drop(waiting);
     cold.evict();
-    let huge = (&us, "huge/0300");
-    let (_waiting, _) = cold.fetched(huge, &["--fetch-groups"], 1, "/huge/");
+    let _waiting = cold.reading(&us, &["--fetch-groups"], "huge/0300");
+    cold.settles_at(1, "/huge/");
     std::thread::sleep(Duration::from_secs(2));
     assert_eq!(cold.resident("/huge/"), 1);
 }
@@ -227,9 +203,8 @@ fn what_a_user_may_not_read_is_not_fetched() {
     };
     mode("one/secret.c", 0o600);
     mode("one/closed", 0o700);
-    let user = (&Identity::user(60_001), "one/a.c");
-    let (_waiting, found) = cold.fetched(user, &["--fetch-groups"], 3, "");
-    assert_eq!(found, 3);
+    let _waiting = cold.reading(&Identity::user(60_001), &["--fetch-groups"], "one/a.c");
+    assert_eq!(cold.settles_at(3, ""), 3);
     for (part, count) in [
         ("Makefile", 1),
         ("/a.c", 1),

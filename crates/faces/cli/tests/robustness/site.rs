@@ -12,7 +12,7 @@ use trawl_testkit::{Ran, Scratch};
 pub(crate) const TRAWL: &str = env!("CARGO_BIN_EXE_trawl");
 
 /// Number of seconds after which a question counts as hanging.
-const HANG_SECS: &str = "600";
+const HANG_SECS: &str = "30";
 
 /// A temporary directory with an index in it.
 #[derive(Debug)]

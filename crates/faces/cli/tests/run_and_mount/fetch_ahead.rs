@@ -114,31 +114,12 @@ impl Cold {
 
     /// Waits until this many files are in memory, and returns how many are a moment later.
     fn settles_at(&self, count: usize) -> usize {
-        self.settles_from(0, count)
-    }
-
-    /// As [`Cold::settles_at`], of the files from this one on.
-    fn settles_from(&self, first: usize, count: usize) -> usize {
         let begun = Instant::now();
-        while self.resident_from(first) < count && begun.elapsed() < HANGS {
+        while self.resident() < count && begun.elapsed() < HANGS {
             std::thread::sleep(Duration::from_millis(20));
         }
         std::thread::sleep(Duration::from_millis(200));
-        self.resident_from(first)
-    }
-
-    /// Starts a program, and returns how many files from this one on are in memory when this many
-    /// should be. If there are fewer, tries once more: a machine with little memory forgets contents.
-    fn fetched(&self, start: impl Fn() -> Waiting, first: usize, count: usize) -> (Waiting, usize) {
-        let waiting = start();
-        let found = self.settles_from(first, count);
-        if found >= count {
-            return (waiting, found);
-        }
-        drop(waiting);
-        self.evict();
-        let waiting = start();
-        (waiting, self.settles_from(first, count))
+        self.resident()
     }
 }
 
@@ -147,8 +128,8 @@ fn files_are_fetched_before_the_first_is_opened() {
     let Some(cold) = Cold::new("ahead-first", 20) else {
         return;
     };
-    let (waiting, found) = cold.fetched(|| cold.shell(&[], "sleep 600; :"), 0, 20);
-    assert_eq!(found, 20);
+    let waiting = cold.shell(&[], "sleep 600; :");
+    assert_eq!(cold.settles_at(20), 20);
     drop(waiting);
     cold.evict();
     for options in [["--fetch-ahead=0"], ["--fetch-ahead=23"]] {
@@ -162,14 +143,19 @@ fn the_window_is_bounded_and_moves_with_the_program() {
     let Some(cold) = Cold::new("ahead-window", 1500) else {
         return;
     };
+    let waiting = cold.shell(&[], "sleep 600; :");
     // The script and the name behind it are arguments, too, and no files.
-    let (waiting, found) = cold.fetched(|| cold.shell(&[], "sleep 600; :"), 0, FIRST - 2);
-    assert_eq!(found, FIRST - 2);
+    assert_eq!(cold.settles_at(FIRST - 2), FIRST - 2);
     drop(waiting);
     cold.evict();
-    let start = || cold.shell(&[], "exec 3<\"${100}\"; sleep 600; :");
+    let _waiting = cold.shell(&[], "exec 3<\"${100}\"; sleep 600; :");
     // Those before it need not be fetched any more.
-    let (_waiting, found) = cold.fetched(start, 100, THEN);
+    let begun = Instant::now();
+    while cold.resident_from(100) < THEN && begun.elapsed() < HANGS {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let found = cold.resident_from(100);
     assert!(found.abs_diff(THEN) <= 4, "{found}, not {THEN}");
 }
 
@@ -240,8 +226,8 @@ fn find_has_the_files_of_a_command_fetched_before_it_opens_them() {
         let mut command = ask(ours(), "sleep 600; :", end);
         Waiting(command.process_group(0).spawn().expect("it starts"))
     };
-    let (waiting, found) = cold.fetched(|| start("+"), 0, 20);
-    assert_eq!(found, 20);
+    let waiting = start("+");
+    assert_eq!(cold.settles_at(20), 20);
     drop(waiting);
     cold.evict();
     // One file after the other is processed, in order.
@@ -310,8 +296,13 @@ fn files_of_one_command_each_are_fetched_once_one_was_seen_to_read() {
     assert_eq!(cold.settles_at(0), 0);
     // The first reads its file; while the second waits, what fits into the window comes.
     let script = r#"case $1 in */f00001) sleep 600;; esac; cat "$1" > /dev/null; :"#;
-    let start = || Waiting(find(script).process_group(0).spawn().expect("it starts"));
-    let (waiting, found) = cold.fetched(start, 0, THEN);
+    let waiting = Waiting(find(script).process_group(0).spawn().expect("it starts"));
+    let begun = Instant::now();
+    while cold.resident() < THEN && begun.elapsed() < HANGS {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let found = cold.resident();
     assert!(found.abs_diff(THEN) <= 4, "{found}, not {THEN}");
     drop(waiting);
     // The output is that of GNU find, whose order may be another one.

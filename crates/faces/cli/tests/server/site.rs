@@ -158,11 +158,11 @@ impl Server {
             .collect()
     }
 
-    /// Returns the memory that the server uses itself, without pages of files such as its program's.
+    /// Returns the server's memory use.
     pub(crate) fn memory_kib(&self) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()));
         let text = text.expect("it runs");
-        let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let number = line.and_then(|line| line.split_whitespace().next());
         number
             .and_then(|number| number.parse().ok())

@@ -20,12 +20,11 @@ const IMAGE: INodeNo = INodeNo(2);
 const SIZE_BYTES: u64 = 16 << 20;
 /// Where reads become slow.
 const SLOW_FROM: u64 = 8 << 20;
-/// Medians. Half a bucket of the smaller one leaves a busy machine 17 ms.
-const FAST_US: f64 = 40_000.0;
-const SLOW_US: f64 = 460_000.0;
+const FAST_US: f64 = 12_000.0;
+const SLOW_US: f64 = 160_000.0;
 /// The numbers of requests.
-const FAST: u64 = 50;
-const SLOW: u64 = 10;
+const FAST: u64 = 100;
+const SLOW: u64 = 20;
 const ALL: u64 = FAST + SLOW;
 /// How long it is tried again on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -197,7 +196,7 @@ fn check_sizes(injected: &[(u64, u64)], reading: &BlockReading, device: &str) {
 }
 
 /// The number of requests that a busy machine may delay on the way.
-const FAR_MAX: u64 = 3;
+const FAR_MAX: u64 = 6;
 
 /// The k-th least latency found is the k-th least injected one, within half a bucket at resolution
 /// 1, which has 8 buckets here. At most [`FAR_MAX`] are further apart.

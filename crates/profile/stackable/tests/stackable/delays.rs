@@ -19,14 +19,13 @@ use trawl_testkit::scratch::Scratch;
 use crate::support::{Stacked, can_mount};
 
 /// A mode of the mixture: the median, the standard deviation of the logarithm, and how many calls.
-/// Half a bucket is more than a millisecond in each, which a call may lose on its way.
 const MODES: [(Duration, f64, u64); 3] = [
-    (Duration::from_millis(6), 0.20, 80),
-    (Duration::from_millis(48), 0.20, 30),
-    (Duration::from_millis(360), 0.10, 7),
+    (Duration::from_micros(300), 0.10, 240),
+    (Duration::from_millis(3), 0.20, 120),
+    (Duration::from_millis(20), 0.10, 40),
 ];
 /// Latencies between the modes: the borders of what belongs to which.
-const BORDERS: [Duration; 2] = [Duration::from_millis(17), Duration::from_millis(140)];
+const BORDERS: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(9)];
 /// How long it is tried again on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(300);
 /// Sleeping takes longer than asked, by up to about this; the rest is waited for actively.
