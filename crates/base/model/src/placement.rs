@@ -39,7 +39,7 @@ pub const BARRIER_ROWS: u64 = 4096;
 
 /// Maximum number of elements of a guard. Each file of the index names those of its guard, so that a
 /// chain of directories, each with a list of its own, would take space that grows with the square of
-/// its depth. What is deeper is shown to the superuser only.
+/// its depth. Deeper directories are shown to the superuser only.
 pub const ELEMENTS_MAX: usize = 128;
 
 /// Maximum number of users and groups that the elements of a guard name together, for the same reason.
@@ -418,10 +418,12 @@ impl Placer {
                 .0
                 .iter()
                 .any(|element| matches!(element, Element::Predicate(p) if p.implies(&wanted)));
-        let extended = match self.is_full(guard, &wanted) {
-            _ if implied => guard,
-            true => self.child(guard, Element::Predicate(Predicate::superuser_only())),
-            false => self.child(guard, Element::Predicate(wanted)),
+        let extended = if implied {
+            guard
+        } else if self.is_full(guard, &wanted) {
+            self.child(guard, Element::Predicate(Predicate::superuser_only()))
+        } else {
+            self.child(guard, Element::Predicate(wanted))
         };
         self.extensions.insert((guard, predicate), extended);
         extended

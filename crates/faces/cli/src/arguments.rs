@@ -481,10 +481,7 @@ fn keep_equals(command: &mut clap::Command, words: &mut [OsString]) {
     }
     // Before, subcommands have no options yet.
     command.build();
-    let mut at = 1;
-    while let Some(width) = words.get(at).and_then(|word| option_width(command, word)) {
-        at += width;
-    }
+    let mut at = place_of_command(command, words);
     let name = words.get(at).and_then(|word| word.to_str());
     let name = name.filter(|name| AS_GNU.contains(name));
     let Some(command) = name.and_then(|name| command.find_subcommand(name)) else {
@@ -544,13 +541,18 @@ pub(crate) fn hint(words: &[OsString]) -> Option<String> {
     expression_hint(words).or_else(|| remote_hint(words))
 }
 
-/// Returns the name of the command that is given, and the words after it.
-fn split(words: &[OsString]) -> Option<(&str, &[OsString])> {
-    let command = command();
+/// Returns the place of the first word that is no option of the program's own, nor the value of one.
+fn place_of_command(command: &clap::Command, words: &[OsString]) -> usize {
     let mut at = 1;
-    while let Some(width) = option_width(&command, words.get(at)?) {
+    while let Some(width) = words.get(at).and_then(|word| option_width(command, word)) {
         at += width;
     }
+    at
+}
+
+/// Returns the name of the command that is given, and the words after it.
+fn split(words: &[OsString]) -> Option<(&str, &[OsString])> {
+    let at = place_of_command(&command(), words);
     Some((words.get(at)?.to_str()?, &words[at + 1..]))
 }
 

@@ -226,8 +226,7 @@ impl Resolver {
 
     /// Returns the last component of the path by which the kernel knows an open directory.
     fn own_name(&mut self, fd: &OwnedFd) -> Option<CString> {
-        let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
-        let path = read_link_at(CWD, &link, &mut self.target).ok()?;
+        let path = known_path(fd, &mut self.target)?;
         let name = path.rsplit(|byte| *byte == b'/').next()?;
         CString::new(name).ok().filter(|name| !name.is_empty())
     }
@@ -297,16 +296,13 @@ impl Resolver {
 
     /// Returns the path by which the kernel knows an open object, relative to the root of the mount.
     fn path_in_mount(&mut self, fd: &OwnedFd) -> Option<Vec<u8>> {
-        let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
-        let path = read_link_at(CWD, &link, &mut self.target).ok()?;
+        let path = known_path(fd, &mut self.target)?;
         path.strip_prefix(b"/").map(<[u8]>::to_vec)
     }
 
     /// Returns the part of a path in the mount that is below the anchor.
     fn below_anchor(&mut self, path: &[u8]) -> Option<Vec<u8>> {
-        let link = CString::new(format!("/proc/self/fd/{}", self.anchor_fd.as_raw_fd())).ok()?;
-        let anchor = read_link_at(CWD, &link, &mut self.target).ok()?;
-        let anchor = anchor.strip_prefix(b"/")?;
+        let anchor = known_path(&self.anchor_fd, &mut self.target)?.strip_prefix(b"/")?;
         let below = path.strip_prefix(anchor)?;
         match anchor.is_empty() {
             true => Some(below.to_vec()),
@@ -323,15 +319,11 @@ impl Resolver {
         let Some(path) = self.path_in_mount(&fd) else {
             return false;
         };
-        let link = CString::new(format!("/proc/self/fd/{}", self.anchor_fd.as_raw_fd()));
-        let anchor = link
-            .ok()
-            .and_then(|link| read_link_at(CWD, &link, &mut self.target).ok());
+        let anchor = known_path(&self.anchor_fd, &mut self.target);
         let Some(anchor) = anchor.and_then(|anchor| anchor.strip_prefix(b"/")) else {
             return false;
         };
-        let below = path.strip_prefix(anchor);
-        below.is_none_or(|rest| !anchor.is_empty() && !rest.is_empty() && !rest.starts_with(b"/"))
+        !anchor.is_empty() && !path::is_within(&path, anchor)
     }
 
     /// Splits a path in the mount into the key of its directory and its name.
@@ -367,6 +359,12 @@ impl Resolver {
             _ => ResolvedDirectory::Outside,
         }
     }
+}
+
+/// Returns the path by which the kernel knows an open object.
+fn known_path<'t>(fd: &OwnedFd, target: &'t mut TargetBuffer) -> Option<&'t [u8]> {
+    let link = CString::new(format!("/proc/self/fd/{}", fd.as_raw_fd())).ok()?;
+    read_link_at(CWD, &link, target).ok()
 }
 
 impl KeyResolver for Resolver {

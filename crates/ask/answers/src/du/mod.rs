@@ -165,7 +165,7 @@ pub struct Du<'a> {
     tally: Tally<'a>,
     /// Files with several names that were already counted.
     seen: SeenLinks,
-    /// Earlier paths. What was counted there is not counted again.
+    /// The paths counted so far; nothing is counted twice.
     counted: Counted,
     total: Amount,
 }

@@ -209,8 +209,8 @@ fn what_is_behind_too_many_conditions_is_for_the_superuser() {
     }
 }
 
-/// Checks that the guards of a chain of directories, each with a list of `users` users of its own,
-/// close after so many.
+/// Checks a chain of directories, each of which denies `users` further users: only the superuser passes
+/// the guards after the first `open`.
 #[track_caller]
 fn closes_after(users: u32, open: usize) {
     let mut placer = Placer::new(b"/d", &[]);

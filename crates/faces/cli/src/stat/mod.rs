@@ -203,7 +203,7 @@ pub(crate) fn run(
         };
         let mut bytes = Vec::new();
         format.render(&mut bytes, &|letter, part| {
-            // What is quoted contains its characters; otherwise names would look alike.
+            // `%N` quotes the name itself, so that different names look different.
             let of = if letter == b'N' { &item } else { &shown };
             values(letter, part, of, &context)
         });

@@ -94,8 +94,8 @@ fn a_name_is_a_second_old_at_most() {
     }
 }
 
-/// Lists a directory like `ls -l` for some seconds, at least twenty times. Prints each target, or that
-/// there is none, behind the times around the listing.
+/// Lists a directory like `ls -l` for some seconds, at least twenty times. For each target, prints the
+/// times before and after its listing and the target, which is empty if there was no name.
 const TARGETS: &str = "\
 import os, sys, time
 directory, until, looks = sys.argv[1], time.time() + 8, 0

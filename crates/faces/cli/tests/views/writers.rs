@@ -58,7 +58,7 @@ fn what_stays_is_listed_once_and_what_came_before_is_there() {
         let until = Instant::now() + TIME;
         let mut listings = 0;
         while listings < LISTINGS || Instant::now() < until {
-            // What was there before the directory was opened, and is not removed meanwhile.
+            // The writer keeps the files that are there now until the next listing.
             let before = made.load(Ordering::SeqCst);
             kept.store(before, Ordering::SeqCst);
             let names = mounted
