@@ -1,5 +1,5 @@
 //! Mounts that no other process sees: they appear in no mount table and disappear with their
-//! descriptor. Also unmounting.
+//! descriptor. Also unmounting, and how a FUSE server learns that its mount is gone.
 
 use std::ffi::CStr;
 use std::io;
@@ -60,4 +60,47 @@ pub fn unmount(point: &Path) -> io::Result<()> {
         point,
         rustix::mount::UnmountFlags::NOFOLLOW,
     )?)
+}
+
+/// Returns whether a FUSE server that reads its connection (`/dev/fuse`) failed because its mount is
+/// gone. The kernel reports a connection that has ended with `ENODEV`, and with `ECONNABORTED` if it
+/// ended while a request was being read (`fuse_dev_do_read` in the kernel's `fs/fuse/dev.c`);
+/// `fuser` reports `NotConnected` if it ended before the first request.
+pub fn is_gone(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, NotConnected};
+    error.raw_os_error() == Some(libc::ENODEV)
+        || matches!(error.kind(), ConnectionAborted | NotConnected)
+}
+
+/// Returns how a FUSE server ended: that its mount is gone is its normal end.
+///
+/// # Errors
+/// Returns every other error.
+pub fn ended(served: io::Result<()>) -> io::Result<()> {
+    match served {
+        Err(error) if is_gone(&error) => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mount_that_is_gone_is_the_normal_end_of_its_server() {
+        for gone in [libc::ENODEV, libc::ECONNABORTED] {
+            ended(Err(io::Error::from_raw_os_error(gone))).unwrap();
+        }
+        ended(Err(io::Error::new(
+            io::ErrorKind::NotConnected,
+            "FUSE device disconnected during handshake",
+        )))
+        .unwrap();
+        ended(Ok(())).unwrap();
+        for other in [libc::EIO, libc::EPERM, libc::ENOMEM] {
+            let error = ended(Err(io::Error::from_raw_os_error(other))).unwrap_err();
+            assert_eq!(error.raw_os_error(), Some(other));
+        }
+    }
 }

@@ -96,7 +96,9 @@ pub fn mount(mounting: Mounting) -> Result<Serving, ViewError> {
     let session = session.map_err(|error| failed(without_newline(error)))?;
     sweep(&shared, session.notifier()).map_err(failed)?;
     let thread = std::thread::Builder::new().name("views".into());
-    let thread = thread.spawn(move || session.run()).map_err(failed)?;
+    let thread = thread
+        .spawn(move || trawl_sys::mount::ended(session.run()))
+        .map_err(failed)?;
     Ok(Serving { thread, shared })
 }
 

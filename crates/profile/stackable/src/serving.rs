@@ -158,7 +158,7 @@ impl Prepared {
     fn run(self, session: Session<PassThrough>, woken: Woken) -> io::Result<()> {
         woken.start(&self.pass, session.notifier())?;
         drop(self);
-        session.run()
+        trawl_sys::mount::ended(session.run())
     }
 
     /// Serves a mount whose other end a command hands over.
@@ -171,7 +171,7 @@ impl Prepared {
         let (file_system, woken) = self.file_system();
         match Session::from_fd(file_system, device, SessionACL::All, config()) {
             Ok(session) => self.run(session, woken),
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            Err(error) if trawl_sys::mount::is_gone(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }

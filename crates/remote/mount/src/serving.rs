@@ -128,7 +128,7 @@ fn start(
     mounted.tree.watch(Box::new(move |news| notices.give(news)));
     let unmounter = session.unmount_callable();
     let thread = std::thread::Builder::new().name("mount".into());
-    let thread = thread.spawn(move || session.run());
+    let thread = thread.spawn(move || trawl_sys::mount::ended(session.run()));
     Ok(Serving {
         thread: thread.map_err(MountError::Thread)?,
         unmounter,
@@ -144,7 +144,7 @@ pub fn serve(mounted: &Mounted, device: OwnedFd) -> Result<Option<Serving>, Moun
     let open = Arc::clone(files.files());
     match Session::from_fd(files, device, SessionACL::All, config()) {
         Ok(session) => start(session, &open, mounted).map(Some),
-        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(None),
+        Err(error) if trawl_sys::mount::is_gone(&error) => Ok(None),
         Err(error) => Err(MountError::Thread(error)),
     }
 }
