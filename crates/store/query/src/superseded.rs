@@ -61,10 +61,11 @@ pub struct ValueIn {
 impl View {
     /// Returns all live attribute values of entries in the listing of `dir`, in
     /// the order of each shard. Values of a directory behind a barrier are
-    /// returned again from there.
-    pub fn values_in(&self, dir: &[u8]) -> Result<Vec<ValueIn>> {
+    /// returned again from there. Returns `None` if the values have more than
+    /// `most` bytes.
+    pub fn values_in(&self, dir: &[u8], most: usize) -> Result<Option<Vec<ValueIn>>> {
         let mut scratch = Scratch::default();
-        let mut values = Vec::new();
+        let (mut values, mut bytes) = (Vec::new(), 0);
         let reach = Reach::Itself;
         for (at, rows) in xattrs::rows_of(self, dir, reach, Values::Some, &mut scratch)? {
             let Some(file) = self.file(at, Table::Xattrs)? else {
@@ -73,14 +74,20 @@ impl View {
             for rows in xattrs::chunks(rows, xattrs::SCAN_ROWS) {
                 let chunk = xattrs::Chunk::read(&file, rows, &mut scratch)?;
                 let there = (0..chunk.name.len()).filter(|row| chunk.dir.get(*row) == dir);
-                values.extend(there.map(|row| ValueIn {
-                    name: chunk.name.get(row).to_vec(),
-                    attr: chunk.attr.get(row).to_vec(),
-                    value: chunk.value.get(row).to_vec(),
-                }));
+                for row in there {
+                    bytes += chunk.value.get(row).len();
+                    if bytes > most {
+                        return Ok(None);
+                    }
+                    values.push(ValueIn {
+                        name: chunk.name.get(row).to_vec(),
+                        attr: chunk.attr.get(row).to_vec(),
+                        value: chunk.value.get(row).to_vec(),
+                    });
+                }
             }
         }
-        Ok(values)
+        Ok(Some(values))
     }
 
     /// Returns the live rows that describe `part` of the directory at `dir`

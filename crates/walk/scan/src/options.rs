@@ -55,9 +55,12 @@ pub struct WalkOptions<'a> {
     pub pending_bytes: usize,
     /// Directory of the temporary file.
     pub temporary: PathBuf,
-    /// Bytes of a part of a directory from which no more extended attributes are read; issues say of
-    /// which entries.
-    pub part_bytes: usize,
+    /// Bytes of names, link targets and extended attributes at which a batch ends; the next batch
+    /// continues the directory.
+    pub fragment_bytes: usize,
+    /// Bytes of a batch from which no more extended attributes are read, with an issue. More than
+    /// [`WalkOptions::fragment_bytes`], so that only a single entry can have so many.
+    pub entry_bytes: usize,
 }
 
 /// Returns true for types of file systems (statfs(2)) that update an inode's ctime whenever one of
@@ -82,7 +85,8 @@ impl<'a> WalkOptions<'a> {
             descriptors: 0,
             pending_bytes: 32 << 20,
             temporary: std::env::temp_dir(),
-            part_bytes: 1 << 30,
+            fragment_bytes: 16 << 20,
+            entry_bytes: 1 << 30,
         }
     }
 

@@ -2,7 +2,7 @@
 
 mod recorder;
 
-use std::ffi::OsStr;
+use std::ffi::{CString, OsStr};
 use std::fs::File;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
@@ -12,8 +12,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use recorder::{Recorder, Scratch, assert_same, find, has, is_root, record};
-use trawl_model::{Acl, DirBatch, DirId, Issue, Op, Sink};
-use trawl_scan::{Mounts, ScanError, ScanProgress, WalkOptions, Xattrs, walk};
+use trawl_model::sink::{PartSink, SourceRoot};
+use trawl_model::{Acl, DirAccess, DirBatch, DirId, Issue, KnownListings, Meta, Op, Sink};
+use trawl_scan::{
+    Mounts, PartRead, Parts, ScanError, ScanProgress, SomeNames, WalkOptions, Xattrs, walk,
+};
 use trawl_testkit::Folder;
 use trawl_testkit::folder::set_attribute;
 
@@ -260,7 +263,7 @@ fn attributes_beyond_all_measure_are_left_out_with_an_issue() {
             return;
         }
     }
-    let got = record(&scratch.0, |o| (o.threads, o.part_bytes) = (1, 10_000));
+    let got = record(&scratch.0, |o| (o.threads, o.entry_bytes) = (1, 10_000));
     let of_user = |row: &&recorder::Row| row.xattrs.iter().any(|(name, _)| name == b"user.a");
     let whole = got.rows.values().filter(of_user);
     assert!(
@@ -273,6 +276,133 @@ fn attributes_beyond_all_measure_are_left_out_with_an_issue() {
     assert!(whole > 5 && whole + issues == 20, "{whole} {issues}");
     let tells = |issue: &Issue| (issue.op, issue.errno.0) == (Op::GetXattr, 7);
     assert!(got.issues.iter().all(tells), "{:?}", got.issues);
+}
+
+/// An index whose listings have all changed.
+#[derive(Debug)]
+struct Changed;
+
+impl KnownListings for Changed {
+    fn is_known(&self, batch: &DirBatch) -> bool {
+        let entries = batch.entries.len();
+        assert!([1, 41].contains(&entries), "a whole directory: {entries}");
+        false
+    }
+}
+
+#[test]
+fn large_attributes_and_link_targets_come_in_several_batches() {
+    let scratch = Scratch::new();
+    let below = scratch.0.join("file05-sub");
+    std::fs::create_dir(&below).unwrap();
+    std::fs::write(below.join("below"), b"").unwrap();
+    for number in 0..20 {
+        let file = scratch.0.join(format!("file{number:02}"));
+        std::fs::write(&file, vec![b'x'; number]).unwrap();
+        let link = scratch.0.join(format!("link{number:02}"));
+        symlink(OsStr::from_bytes(&[b't'; 1000]), link).unwrap();
+        let value = vec![b'a' + number as u8; 1000];
+        if let Err(e) = set_attribute(File::open(&file).unwrap(), c"user.a", &value) {
+            println!("skipped, because {e}");
+            return;
+        }
+    }
+    let whole = record(&scratch.0, |_| {});
+    assert_eq!(whole.fragments, [41, 1]);
+    // The names and link targets have 20,000 bytes, the attributes as many.
+    for fragment_bytes in [1, 5000, 30_000] {
+        for (threads, known) in [(1, false), (1, true), (3, false), (3, true)] {
+            let got = record(&scratch.0, |o| {
+                (o.threads, o.fragment_bytes) = (threads, fragment_bytes);
+                o.known = known.then_some(&Changed);
+            });
+            assert!(got.fragments.len() > 2);
+            let most = *got.heaps.iter().max().unwrap();
+            assert!(most < fragment_bytes + 1100, "{most} bytes");
+            assert_eq!(got.issues, []);
+            assert_eq!(got.order, whole.order);
+            assert!(got.rows.keys().eq(whole.rows.keys()));
+            for (row, there) in got.rows.values().zip(whole.rows.values()) {
+                // Reading a link changes its access time.
+                let atime = there.entry.meta.atime;
+                let meta = Meta {
+                    atime,
+                    ..row.entry.meta
+                };
+                assert_eq!(meta, there.entry.meta);
+                assert_eq!(row.link_target, there.link_target);
+                assert_eq!(row.xattrs, there.xattrs);
+            }
+        }
+    }
+}
+
+#[test]
+fn names_whose_attributes_do_not_fit_in_a_batch_are_not_read_alone() {
+    let scratch = Scratch::new();
+    let names = ["a", "b", "c"].map(|name| CString::new(name).unwrap());
+    for name in &names {
+        let file = scratch.0.join(name.to_str().unwrap());
+        std::fs::write(&file, b"").unwrap();
+        if let Err(e) = set_attribute(File::open(&file).unwrap(), c"user.a", &[b'v'; 1000]) {
+            println!("skipped, because {e}");
+            return;
+        }
+    }
+    let path = scratch.0.as_os_str().as_bytes();
+    for (fragment_bytes, expected) in [(1500, PartRead::TooLarge), (5000, PartRead::Done)] {
+        let cancel = AtomicBool::new(false);
+        let mut options = WalkOptions::new(&cancel);
+        options.fragment_bytes = fragment_bytes;
+        let mut sink = Batches::default();
+        let (mut parts, root) = Parts::open::<std::convert::Infallible>(path, &options).unwrap();
+        let names = SomeNames {
+            names: &names,
+            of: (root.entry.meta.dev, root.entry.meta.ino),
+        };
+        let read = parts.read_names(path, names, &mut sink).unwrap();
+        assert_eq!(read, expected);
+        let entries = sink.0.iter().map(|batch| batch.entries.len());
+        let all = if read == PartRead::Done { 3 } else { 0 };
+        assert_eq!(entries.sum::<usize>(), all);
+    }
+}
+
+/// Keeps batches.
+#[derive(Default)]
+struct Batches(Vec<DirBatch>);
+
+impl Sink for Batches {
+    type Error = std::convert::Infallible;
+
+    fn root(&mut self, _: SourceRoot) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: DirBatch) -> Result<(), Self::Error> {
+        self.0.push(batch);
+        Ok(())
+    }
+
+    fn subtree_done(&mut self, _: DirId) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    fn issue(&mut self, _: Option<DirId>, issue: Issue) -> Result<(), Self::Error> {
+        panic!("{issue:?}");
+    }
+}
+
+impl PartSink for Batches {
+    fn passed(
+        &mut self,
+        _: DirId,
+        _: Option<DirId>,
+        _: &[u8],
+        _: &DirAccess,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 #[test]

@@ -611,7 +611,9 @@ impl<'a> Reading<'a> {
         };
         noted.is_part = false;
         let read = match (some, kept, noted.held.take()) {
-            (PartRead::Another, ..) => self.parts.read(dir, extent, &mut noted)?,
+            (PartRead::Another | PartRead::TooLarge, ..) => {
+                self.parts.read(dir, extent, &mut noted)?
+            }
             (PartRead::Done, Some(kept), Some(found)) => {
                 kept.give(dir, found, &mut self.rows, &mut noted)?;
                 PartRead::Done

@@ -4,6 +4,7 @@
 //! the data that it delivers.
 
 use std::ffi::CStr;
+use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
@@ -98,9 +99,17 @@ pub(crate) struct Listing<'a, 'l> {
     project: Option<Project>,
     issues: Vec<Issue>,
     number: u32,
-    is_over: bool,
+    /// The names in `scratch` that no batch has yet.
+    left: Range<usize>,
+    /// Whether the directory has no more names than these.
+    is_listed: bool,
+    /// Whether the entries' attributes are known to be too large to be read after all entries.
+    is_large: bool,
     counts: Progress,
 }
+
+/// Why attributes were not read.
+struct TooLarge;
 
 impl<'o> Lister<'o> {
     pub(crate) fn new(options: &'o WalkOptions<'o>, xattrs: xattr::Reader) -> Self {
@@ -138,7 +147,9 @@ impl<'o> Lister<'o> {
             project: None,
             issues: Vec::new(),
             number: 0,
-            is_over: false,
+            left: 0..0,
+            is_listed: false,
+            is_large: false,
             counts: Progress {
                 directories: 1,
                 ..Progress::default()
@@ -191,17 +202,25 @@ impl Listing<'_, '_> {
 
     /// Reads the next fragment; returns `None` after the last.
     pub(crate) fn next(&mut self) -> Option<Listed> {
-        if self.is_over {
-            return None;
+        if self.left.is_empty() {
+            if self.is_listed {
+                return None;
+            }
+            self.list();
         }
+        Some(self.gather())
+    }
+
+    /// Reads the next names.
+    fn list(&mut self) {
         let span = Operation::ReadDirectory.span();
         let end = self.scratch.names.read(&mut self.reader);
         drop(span);
         match end {
             End::Full => {}
-            End::Done => self.is_over = true,
+            End::Done => self.is_listed = true,
             End::Failed(error) => {
-                self.is_over = true;
+                self.is_listed = true;
                 if error.is_vanished() {
                     self.counts.vanished += 1;
                 } else {
@@ -209,21 +228,26 @@ impl Listing<'_, '_> {
                 }
             }
         }
-        if self.when() == When::AtOnce {
-            self.enter();
-        }
-        Some(self.gather())
+        self.begin();
     }
 
     /// Examines these names instead of listing the directory; returns one fragment with those that
-    /// exist.
-    pub(crate) fn only<'n>(&mut self, names: impl Iterator<Item = &'n CStr>) -> Listed {
+    /// exist. Returns `None` if they do not fit in a fragment.
+    pub(crate) fn only<'n>(&mut self, names: impl Iterator<Item = &'n CStr>) -> Option<Listed> {
         self.scratch.names.set(names);
-        self.is_over = true;
+        self.is_listed = true;
+        self.begin();
+        let listed = self.gather();
+        (listed.fragment == Fragment::Last).then_some(listed)
+    }
+
+    /// Prepares for gathering the names that were read.
+    fn begin(&mut self) {
+        self.left = 0..self.scratch.names.len();
         if self.when() == When::AtOnce {
             self.enter();
         }
-        self.gather()
+        self.stat_ahead();
     }
 
     fn enter(&mut self) {
@@ -233,24 +257,52 @@ impl Listing<'_, '_> {
 
     /// Decides when the entries' extended attributes are read.
     fn when(&self) -> When {
-        let is_whole = self.number == 0 && self.is_over && self.issues.is_empty();
+        let is_whole = self.number == 0 && self.is_listed && self.issues.is_empty();
         if self.options.xattrs == Xattrs::Skip || self.scratch.lacks.xattrs {
             When::Never
-        } else if self.options.known.is_some() && is_whole && !self.scratch.lacks.times {
+        } else if self.options.known.is_some()
+            && is_whole
+            && !self.is_large
+            && !self.scratch.lacks.times
+        {
             When::IfUnknown
         } else {
             When::AtOnce
         }
     }
 
-    /// Makes the batch for the names that were read.
+    /// Makes the next batch of the names that were read: of all that are left, unless their
+    /// attributes and link targets are large.
     fn gather(&mut self) -> Listed {
         let _span = Operation::TakeEntries.span();
-        let mut names = std::mem::take(&mut self.scratch.names);
-        self.stat_ahead(&mut names);
-        let mut found = PendingBatch::with_room(names.len(), names.name_bytes());
+        let names = std::mem::take(&mut self.scratch.names);
         let when = self.when();
-        for index in 0..names.len() {
+        let before = self.counts;
+        let mut found = self.take(&names, when);
+        if when == When::IfUnknown
+            && !(self.left.is_empty() && self.is_known(&mut found.batch))
+            && self.read_all_xattrs(&mut found.batch, &names).is_err()
+        {
+            (self.counts, self.left, self.is_large) = (before, 0..names.len(), true);
+            self.issues.clear();
+            found = self.take(&names, When::AtOnce);
+        }
+        self.scratch.names = names;
+        self.finish(found)
+    }
+
+    /// Takes the next names into a batch, until it is full.
+    fn take(&mut self, names: &Names, when: When) -> PendingBatch {
+        let mut found = match self.left.start {
+            0 => PendingBatch::with_room(names.len(), names.name_bytes()),
+            _ => PendingBatch::with_room(0, 0),
+        };
+        let has_room = |batch: &DirBatch| {
+            batch.entries.is_empty() || batch.heap.len() < self.options.fragment_bytes
+        };
+        while has_room(&found.batch)
+            && let Some(index) = self.left.next()
+        {
             let Some(name) = names.get(index) else {
                 continue;
             };
@@ -264,11 +316,7 @@ impl Listing<'_, '_> {
                 Err(e) => self.entry_issue(name, Op::Stat, e),
             }
         }
-        if when == When::IfUnknown && !self.is_known(&mut found.batch) {
-            self.read_all_xattrs(&mut found.batch, &names);
-        }
-        self.scratch.names = names;
-        self.finish(found)
+        found
     }
 
     /// Returns true if nothing has changed since the directory was last read, and its entries had
@@ -284,16 +332,20 @@ impl Listing<'_, '_> {
         is_known
     }
 
-    /// Reads the extended attributes of entries that were gathered without them.
-    fn read_all_xattrs(&mut self, batch: &mut DirBatch, names: &Names) {
+    /// Reads the extended attributes of entries that were gathered without them. Fails if they do not
+    /// fit in one batch.
+    fn read_all_xattrs(&mut self, batch: &mut DirBatch, names: &Names) -> Result<(), TooLarge> {
         self.enter();
         let mut next = 0;
         for index in 0..batch.entries.len() {
+            if batch.heap.len() >= self.options.fragment_bytes {
+                return Err(TooLarge);
+            }
             let mut entry = batch.entries[index];
             // Some names may have vanished or been excluded.
             let name = loop {
                 let Some(name) = names.get(next) else {
-                    return;
+                    return Ok(());
                 };
                 next += 1;
                 if name.to_bytes() == batch.bytes(entry.name) {
@@ -301,15 +353,18 @@ impl Listing<'_, '_> {
                 }
             };
             if self.scratch.lacks.xattrs {
-                return;
+                return Ok(());
             }
             self.read_xattrs(batch, name, &mut entry, index);
             batch.entries[index] = entry;
         }
+        Ok(())
     }
 
-    /// Calls statx for a large fragment's names in inode order.
-    fn stat_ahead(&mut self, names: &mut Names) {
+    /// Calls statx for many names in inode order.
+    fn stat_ahead(&mut self) {
+        let _span = Operation::TakeEntries.span();
+        let names = &mut self.scratch.names;
         let stats = &mut self.scratch.stats;
         stats.clear();
         if names.len() < INODE_ORDER_ENTRIES || !self.options.excludes.is_empty() {
@@ -415,7 +470,7 @@ impl Listing<'_, '_> {
     /// Returns whether there is room for more attributes of an entry. On some file systems a few files
     /// can have gigabytes of them.
     fn has_room(&mut self, batch: &DirBatch, name: &CStr) -> bool {
-        let has_room = batch.heap.len() < self.options.part_bytes;
+        let has_room = batch.heap.len() < self.options.entry_bytes;
         if !has_room {
             let error = SysError::new(trawl_sys::Op::Getxattr, trawl_sys::Errno::TOOBIG);
             self.entry_issue(name, Op::GetXattr, error);
@@ -512,7 +567,8 @@ impl Listing<'_, '_> {
         batch.own = self.own;
         batch.fragment = self.number;
         batch.issues = std::mem::take(&mut self.issues);
-        if self.is_over {
+        let is_over = self.is_listed && self.left.is_empty();
+        if is_over {
             batch.path = std::mem::take(&mut self.path);
             batch.access = std::mem::take(&mut self.access);
         } else {
@@ -522,7 +578,7 @@ impl Listing<'_, '_> {
         self.number += 1;
         self.counts.entries += batch.entries.len() as u64;
         self.counts.issues += batch.issues.len() as u64;
-        let fragment = if self.is_over {
+        let fragment = if is_over {
             Fragment::Last
         } else {
             Fragment::More

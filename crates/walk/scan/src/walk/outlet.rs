@@ -52,7 +52,7 @@ pub(crate) trait Outlet {
 const CHUNK_ENTRIES: usize = 1024;
 /// Size in bytes at which a chunk is sent.
 const CHUNK_BYTES: usize = 512 << 10;
-/// Maximum number of chunks in the channel; with the largest fragments about 15 MB each.
+/// Maximum number of chunks in the channel; with the largest fragments about 30 MB each.
 const CHUNKS_UNDER_WAY: usize = 4;
 
 /// A reader's end of the channel.

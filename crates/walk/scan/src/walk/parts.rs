@@ -44,6 +44,8 @@ pub enum PartRead {
     Closed,
     /// Another directory exists at the path; nothing of it was read.
     Another,
+    /// The names with their extended attributes do not fit in a batch; the sink got nothing of them.
+    TooLarge,
 }
 
 /// A selection of names in a directory.
@@ -138,7 +140,7 @@ impl<'o> Parts<'o> {
         self.read_wanted(path, Selection::Part(extent), sink)
     }
 
-    /// Reads some entries of the directory at `path` in one batch, with the data about the
+    /// Reads some entries of the directory at `path` in one batch if they fit in one, with the data about the
     /// directory itself; names that do not exist are left out. The caller may give the sink further
     /// batches of that directory before it reads anything else.
     ///
@@ -357,7 +359,9 @@ impl<'o> Parts<'o> {
             stat: step.stat,
         });
         if let Selection::Names(SomeNames { names, .. }) = wanted {
-            let listed = listing.only(names.iter().map(CString::as_c_str));
+            let Some(listed) = listing.only(names.iter().map(CString::as_c_str)) else {
+                return Ok(PartRead::TooLarge);
+            };
             self.progress.add(listing.take_counts());
             sink.batch(*listed.batch).map_err(ScanError::Sink)?;
         } else {

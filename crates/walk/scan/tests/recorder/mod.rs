@@ -32,7 +32,10 @@ pub(crate) struct Recorder {
     pub(crate) access: HashMap<Vec<u8>, DirAccess>,
     pub(crate) own: HashMap<Vec<u8>, trawl_model::Meta>,
     pub(crate) issues: Vec<Issue>,
+    /// Number of entries of each batch.
     pub(crate) fragments: Vec<usize>,
+    /// Bytes of each batch's heap.
+    pub(crate) heaps: Vec<usize>,
     /// Directories in the order of their first batches.
     pub(crate) order: Vec<Vec<u8>>,
     parents: HashMap<DirId, Option<DirId>>,
@@ -79,6 +82,7 @@ impl Sink for Recorder {
         }
         assert!(batch.entries.is_sorted_by_key(|e| batch.bytes(e.name)));
         self.fragments.push(batch.entries.len());
+        self.heaps.push(batch.heap.len());
         for (index, entry) in batch.entries.iter().enumerate() {
             let mine = batch.xattrs.iter().filter(|x| x.entry as usize == index);
             let row = Row {

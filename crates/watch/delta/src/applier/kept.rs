@@ -28,6 +28,10 @@ const ROWS_A_NAME: u64 = 2;
 const NAMES_MOST: u64 = 1 << 15;
 /// Rows of one batch.
 const BATCH_ROWS: usize = 1 << 15;
+/// Bytes of names, link targets and attribute values at which a batch ends.
+const BATCH_BYTES: usize = 16 << 20;
+/// A directory whose attribute values have more bytes is listed as a whole, which needs less memory.
+const VALUES_BYTES_MOST: usize = 32 << 20;
 /// Initial capacity per row for its names, in bytes.
 const NAME_BYTES: usize = 24;
 
@@ -84,8 +88,8 @@ impl Reading<'_> {
 
 impl KeptRows {
     /// Adds the attribute values found in these rows, which are all that the index has of the
-    /// directory. Returns `None` if a part of the directory could not be read before: its change
-    /// would not be named.
+    /// directory. Returns `None` if they are too large to be kept in memory, or if a part of the
+    /// directory could not be read before: its change would not be named.
     pub(super) fn with_values(
         mut self,
         view: &View,
@@ -97,7 +101,10 @@ impl KeptRows {
             return Ok(None);
         }
         if has(Table::Xattrs) {
-            for value in view.values_in(dir)? {
+            let Some(values) = view.values_in(dir, VALUES_BYTES_MOST)? else {
+                return Ok(None);
+            };
+            for value in values {
                 let of_entry = self.values.entry(value.name.clone()).or_default();
                 // The values of a directory behind a barrier are stored twice.
                 if of_entry.iter().all(|known| known.attr != value.attr) {
@@ -139,7 +146,7 @@ impl KeptRows {
             if self.names.binary_search_by(is_dirty).is_ok() {
                 return noted.settling.note_known(row);
             }
-            if batch.entries.len() >= BATCH_ROWS {
+            if batch.entries.len() >= BATCH_ROWS || batch.heap.len() >= BATCH_BYTES {
                 let full = std::mem::replace(&mut batch, next.clone());
                 next.fragment += 1;
                 given = noted.pass(full);
