@@ -41,6 +41,17 @@ pub struct SourceInfo {
     pub created: Timestamp,
 }
 
+/// A source's own rule for which snapshots to keep.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OwnRule {
+    /// This rule was set.
+    Set(Rule),
+    /// No rule was set.
+    Unset,
+    /// This process may not know whether a rule was set: only the owner of the index may.
+    Hidden,
+}
+
 /// A source of an index.
 #[derive(Debug)]
 pub struct Source {
@@ -128,11 +139,15 @@ impl Source {
         })
     }
 
-    /// Returns the rule for which snapshots to keep. `None` if no rule was set or this process may
-    /// not know it.
-    pub fn retention(&self) -> Result<Option<Rule>> {
-        let text = kept_rule(&self.dir, self.current_id()?)?;
-        text.map(|text| text.parse()).transpose().map_err(|error| {
+    /// Returns the rule for which snapshots to keep.
+    pub fn retention(&self) -> Result<OwnRule> {
+        if self.private().is_err_and(|error| error.is_denied()) {
+            return Ok(OwnRule::Hidden);
+        }
+        let Some(text) = kept_rule(&self.dir, self.current_id()?)? else {
+            return Ok(OwnRule::Unset);
+        };
+        text.parse::<Rule>().map(OwnRule::Set).map_err(|error| {
             let path = self.dir.join(layout::PRIVATE).join(layout::DATA);
             IndexError::damaged(&path, format!("its retention rule is invalid: {error}"))
         })

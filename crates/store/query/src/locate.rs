@@ -1,6 +1,7 @@
 //! Finds single entries by path, and the directories of a subtree, by reading
 //! few pages.
 
+use crate::denied::is_closed_since;
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge, shown};
@@ -82,7 +83,7 @@ pub(crate) fn locate(
     let Some(row) = find(view, wanted, scratch)? else {
         let nearest = nearest_above(view, wanted, scratch)?;
         let nearest = nearest.as_ref().map(|(dir, row)| (*dir, row));
-        return Ok(why_missing(view, nearest, &mut Judge::of_reader(view)));
+        return why_missing(view, nearest, &mut Judge::of_reader(view), scratch);
     };
     let is_dir = first_row(&row).file_type() == FileType::Directory;
     Ok(Some(shown(Located::Found(Box::new(Start {
@@ -156,18 +157,20 @@ pub(crate) fn why_missing<'v>(
     view: &'v Arc<View>,
     nearest: Option<(&[u8], &RowBatch)>,
     judge: &mut Judge<'v>,
-) -> Option<Located> {
+    scratch: &mut Scratch,
+) -> Result<Option<Located>> {
     let missing = || Located::Missing {
         root: view.root().to_vec(),
     };
     let Some((dir, row)) = nearest else {
-        return (!view.is_partial()).then(missing);
+        return Ok((!view.is_partial()).then(missing));
     };
     let (row, dir) = (first_row(row), dir.to_vec());
     if row.file_type() != FileType::Directory {
-        return Some(Located::NotDirectory { path: dir });
+        return Ok(Some(Located::NotDirectory { path: dir }));
     }
-    Some(match judge.judge(&row, || dir.clone()) {
+    Ok(Some(match judge.judge(&row, || dir.clone()) {
+        Access::Full if is_closed_since(view, &dir, scratch)? => Located::Denied { dir },
         Access::Full => missing(),
         Access::None if view.is_partial() => Located::Denied { dir },
         // A scan run by this user could not see the entry either.
@@ -175,7 +178,7 @@ pub(crate) fn why_missing<'v>(
             dir,
             view: Arc::clone(view),
         },
-    })
+    }))
 }
 
 /// Finds the own row of `name`, an entry of `dir`. Own rows are stored apart

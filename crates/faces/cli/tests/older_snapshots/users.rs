@@ -116,6 +116,88 @@ fn a_diff_tells_nothing_that_a_snapshot_hides() {
 }
 
 #[test]
+fn what_was_closed_later_is_said_to_be_closed() {
+    if let Some(skip) = without_root("an index asked by others") {
+        return skip.say();
+    }
+    let site = site("at-closed");
+    for line in [
+        "find --at -1 .",
+        "find --at -1 closes",
+        "find --at -1 . -name removed",
+        "du -a --at -1 .",
+        "ls -R --at -1 .",
+        "ls --at -1 closes",
+        "stats --at -1 .",
+        "top --at -1 .",
+        "duplicates --at -1 .",
+    ] {
+        let ran = ask(&site, STRANGER, line);
+        assert!(matches!(ran.code, Some(1 | 2)), "{line}: {ran}");
+        let errors = ran.errors().to_ascii_lowercase();
+        let told = errors.lines().filter(|line| line.contains("closes"));
+        assert_eq!(told.count(), 1, "{line}: {ran}");
+        assert!(errors.contains("permission denied"), "{line}: {ran}");
+    }
+    let ran = ask(&site, STRANGER, "find --at -1 closes/removed").expect_code(1);
+    assert!(ran.errors().contains("Permission denied"), "{ran}");
+    let ran = ask(&site, STRANGER, "find --at -1 public/nothing").expect_code(1);
+    assert!(ran.errors().contains("No such file or directory"), "{ran}");
+    // Their owner misses nothing, and nothing is missed at a depth that is not asked for.
+    site.run("find --at -1 .").expect_code(0);
+    for line in ["find --at -1 public", "find --at -1 . -maxdepth 1"] {
+        let ran = ask(&site, STRANGER, line).expect_code(0);
+        assert_eq!(ran.errors(), "", "{line}");
+    }
+}
+
+#[test]
+fn a_mount_point_is_no_closed_directory() {
+    if let Some(skip) = without_root("a mount in an older snapshot") {
+        return skip.say();
+    }
+    let site = Site::empty("at-mounts");
+    let tree = site.tree();
+    for dir in ["mounted", "public", "closes"] {
+        std::fs::create_dir(tree.join(dir)).unwrap();
+        write(tree.join(dir).join("file"), "1");
+    }
+    site.scratch.install(Path::new(env!("CARGO_BIN_EXE_trawl")));
+    let point = tree.join("mounted");
+    let mut mount = oracle::command("mount");
+    mount.args(["-t", "tmpfs", "tmpfs"]).arg(&point);
+    oracle::run(&mut mount).expect_code(0);
+    index(&site);
+    mode(tree.join("closes"), 0o700);
+    index(&site);
+    let ran = ask(&site, STRANGER, "find --at -1 .");
+    let at_the_point = ask(&site, STRANGER, "find --at -1 mounted");
+    oracle::run(oracle::command("umount").arg(&point)).expect_code(0);
+    assert_eq!(ran.code, Some(1), "{ran}");
+    assert!(ran.errors().contains("closes"), "{ran}");
+    assert!(!ran.errors().contains("mounted"), "{ran}");
+    assert_eq!(at_the_point.text(), "mounted\n");
+    assert_eq!(at_the_point.errors(), "");
+}
+
+#[test]
+fn growth_says_once_what_it_may_not_read() {
+    if let Some(skip) = without_root("an index asked by others") {
+        return skip.say();
+    }
+    let site = site("growth-users");
+    for line in ["growth", "growth --by dir", "growth --by owner --json"] {
+        let ran = ask(&site, STRANGER, line).expect_code(1);
+        for dir in ["private", "closes", "opens"] {
+            let says = format!("cannot read directory ‘./{dir}’: permission denied\n");
+            assert_eq!(ran.errors().matches(&says).count(), 1, "{dir}: {ran}");
+        }
+    }
+    let ran = ask(&site, STRANGER, "growth public").expect_code(0);
+    assert_eq!(ran.errors(), "", "{ran}");
+}
+
+#[test]
 fn older_answers_are_those_of_then_and_now() {
     if let Some(skip) = without_root("an index asked by others") {
         return skip.say();
