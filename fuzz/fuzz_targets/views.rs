@@ -7,6 +7,8 @@ use std::path::Path;
 
 use libfuzzer_sys::fuzz_target;
 use trawl_find::leaf::Effect;
+use trawl_find::reference::{Reference, References};
+use trawl_find::traversal::Follow;
 use trawl_find::{Environment, Parsed};
 use trawl_views::{Question, View, short};
 
@@ -27,10 +29,27 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
+/// Files that expressions name exist.
+#[derive(Debug)]
+struct AllExist;
+
+impl References for AllExist {
+    fn attributes(&self, _: &[u8], _: Follow) -> Result<Reference, String> {
+        let there = Reference::default();
+        Ok(Reference {
+            btime: Some(there.mtime),
+            ..there
+        })
+    }
+}
+
 fn tests_only(question: &Question) {
     let root = [b"/".to_vec()];
     let words = [&root[..], &question.expression].concat();
-    let env = Environment::of_process();
+    let env = Environment {
+        references: Box::new(AllExist),
+        ..Environment::of_process()
+    };
     let parsed = trawl_find::parse(&words, &env).expect("it was checked");
     let Parsed::Search(program) = parsed else {
         panic!("it is no search");

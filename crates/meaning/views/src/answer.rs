@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use trawl_answers::AnswerError;
@@ -22,11 +22,14 @@ use trawl_session::freshness::DEADLINE;
 use trawl_session::{
     Denials, Follow, Options, Session, SessionError, Wait, When, is_superseded, silent,
 };
+use trawl_sys::identity::effective_uid;
+use trawl_sys::mount_table::{self, Mount};
 use trawl_text::words::{cause, shown};
 
 use crate::by_group;
 use crate::error::ViewError;
 use crate::question::{Narrowed, environment, lies_within, parse_in};
+use crate::serving::{SOURCE, SUBTYPE};
 use crate::wire::{Asked, End, write_end, write_group, write_issue};
 
 /// Most bytes of messages that are passed on.
@@ -117,9 +120,9 @@ fn search(
         messages.say_if_old(is_fresh);
         return Ok(());
     }
-    let is_below = |start: &Vec<u8>| lies_within(&asked.point, start);
-    let hidden = starts.iter().any(is_below).then_some(&asked.point[..]);
-    let words = asked.question.program(&asked.narrowed, hidden);
+    let words = asked
+        .question
+        .program(&asked.narrowed, &hidden(&starts, &asked.point));
     let refused = |error: ViewError| AnswerError::Expression(error.to_string());
     let environment = Environment {
         grouping,
@@ -154,6 +157,42 @@ fn search(
     }
     messages.has_failed |= searched.code != 0 && messages.kept.is_empty();
     Ok(())
+}
+
+/// Returns the paths at which a search from the start points would come to a mount of views: `own`, or
+/// another one.
+fn hidden(starts: &[Vec<u8>], own: &[u8]) -> Vec<Vec<u8>> {
+    let mut points = vec![own.to_vec()];
+    let mounts = mount_table::read().unwrap_or_default().into_iter();
+    points.extend(mounts.filter(is_of_views).map(|mount| mount.point));
+    let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+    let mut hidden = Vec::new();
+    for start in starts {
+        // The search spells what is below a link as below the link.
+        let real = fs::canonicalize(path(start)).unwrap_or_else(|_| path(start).into());
+        for point in &points {
+            match path(point).strip_prefix(&real) {
+                Ok(rest) if rest.as_os_str().is_empty() => hidden.push(start.clone()),
+                Ok(rest) => hidden.push(path(start).join(rest).into_os_string().into_vec()),
+                Err(_) => {}
+            }
+        }
+    }
+    hidden.sort_unstable();
+    hidden.dedup();
+    hidden
+}
+
+/// Returns true for a mount of views that this user may enter: that of another user could only pretend
+/// to be one.
+fn is_of_views(mount: &Mount) -> bool {
+    let is_of = |user: u32| mount.has_option(format!("user_id={user}").as_bytes());
+    let is_named = match mount.kind.strip_prefix(b"fuse.") {
+        Some(subtype) => subtype == SUBTYPE.as_bytes(),
+        // The superuser mounts without fusermount3(1), and then the kernel does not know the subtype.
+        None => mount.kind == b"fuse" && mount.source == SOURCE.as_bytes(),
+    };
+    is_named && (is_of(0) || is_of(effective_uid()))
 }
 
 /// Returns true if the question names a group.

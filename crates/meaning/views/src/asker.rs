@@ -5,12 +5,12 @@
 //! and then nobody receives the answer. The question is asked with exactly these ids, without a
 //! capability that the thread lacks, and only for processes that see the same files under the same
 //! paths as this one: a process in another mount namespace, or below another root, could learn names
-//! that it cannot reach.
+//! that it cannot reach. A capability counts only in the user namespace of its process, so this must be
+//! ours, too.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 use std::sync::OnceLock;
 
 use trawl_sys::become_user::User;
@@ -91,28 +91,31 @@ pub(crate) fn asker(thread: u32, uid: u32, gid: u32) -> Result<User, Elsewhere> 
     Ok(status.user)
 }
 
-/// A mount namespace and a root directory, each by device and inode.
-type Sight = [(u64, u64); 2];
+/// What is the same for processes that see the same, in their directories of `/proc`. The root
+/// directory comes last: in a user namespace of its own, every process can choose it, and a look at one
+/// in our mount would wait for us.
+const SIGHT: [&str; 3] = ["ns/mnt", "ns/user", "root/"];
 
-fn sight(namespace: &str, root: &str) -> io::Result<Sight> {
-    let file = |path: &str| -> io::Result<(u64, u64)> {
-        let attributes = fs::metadata(Path::new(path))?;
-        Ok((attributes.dev(), attributes.ino()))
-    };
-    Ok([file(namespace)?, file(root)?])
+/// Returns the device and inode of a part of what a process sees.
+fn sight(process: &str, part: &str) -> io::Result<(u64, u64)> {
+    let attributes = fs::metadata(format!("/proc/{process}/{part}"))?;
+    Ok((attributes.dev(), attributes.ino()))
 }
 
-/// Returns true if a thread has our mount namespace and root directory, which never change.
+/// Returns true if a thread has our namespaces and root directory, which never change.
 fn sees_the_same(thread: u32) -> io::Result<bool> {
-    static OURS: OnceLock<Option<Sight>> = OnceLock::new();
-    let ours = OURS.get_or_init(|| sight("/proc/self/ns/mnt", "/").ok());
-    let root = format!("/proc/{thread}/root/");
-    let theirs = sight(&format!("/proc/{thread}/ns/mnt"), &root)?;
-    Ok(*ours == Some(theirs))
+    static OURS: OnceLock<[Option<(u64, u64)>; 3]> = OnceLock::new();
+    let ours = OURS.get_or_init(|| SIGHT.map(|part| sight("self", part).ok()));
+    for (part, own) in SIGHT.iter().zip(ours) {
+        if *own != Some(sight(&thread.to_string(), part)?) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Returns true for a thread of a process that answers questions, of any mount of views: a question
-/// of such a process would be about itself.
+/// of such a process would be about itself. The process can make this wait.
 pub(crate) fn is_answering(thread: u32) -> bool {
     let words = fs::read(format!("/proc/{thread}/cmdline")).unwrap_or_default();
     let mut words = words.split(|byte| *byte == 0).skip(1);

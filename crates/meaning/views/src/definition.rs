@@ -8,8 +8,6 @@
 //! words are written as `%` and two hexadecimal digits; `%` alone is the empty word. Lines that are
 //! empty or begin with `#` mean nothing.
 
-use std::path::Path;
-
 use crate::by_group::BY_GROUP;
 use crate::error::ViewError;
 use crate::question::Question;
@@ -64,7 +62,7 @@ impl View {
         let (name, words) = line.split_once('=').ok_or_else(malformed)?;
         let words: Option<Vec<Vec<u8>>> = words.split_whitespace().map(unescaped).collect();
         let words = words.ok_or_else(malformed)?;
-        let question = Question::from_words(&words, Path::new(""))?;
+        let question = Question::from_definition(&words)?;
         View::new(name.trim(), question).map(Some)
     }
 }
@@ -80,6 +78,7 @@ pub fn check_name(name: &str) -> Result<(), ViewError> {
         "" => "it is empty",
         _ if name.len() > NAME_BYTES_MAX => "it is longer than 200 bytes",
         _ if name.starts_with(['.', '?', '-', '%', '#']) => "it begins with a special character",
+        _ if name.ends_with('~') => "it ends with ~, as backup files do",
         _ if name.contains(is_odd) => "it contains a slash, a space or an equals sign",
         _ if RESERVED.contains(&name) => "it is reserved",
         _ => return Ok(()),
@@ -166,7 +165,7 @@ mod tests {
     #[test]
     fn odd_names_are_refused() {
         for name in [
-            "", ".", "..", ".x", "?x", "-x", "%x", "a/b", "a b", "a=b", "a\n", "by-group",
+            "", ".", "..", ".x", "?x", "-x", "%x", "a/b", "a b", "a=b", "a\n", "a~", "by-group",
         ] {
             assert!(check_name(name).is_err(), "{name}");
         }

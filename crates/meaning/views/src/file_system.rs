@@ -329,10 +329,10 @@ impl Filesystem for Views {
         if let Some(known) = known.known() {
             return shared.entry(&parent, &name, Ok(Some(known)), reply);
         }
-        if is_answering(thread) {
-            return reply.error(Errno::ELOOP);
-        }
         aside(move || {
+            if is_answering(thread) {
+                return reply.error(Errno::ELOOP);
+            }
             let look = Look {
                 shared: &shared,
                 view: &parent,
@@ -402,16 +402,19 @@ impl Filesystem for Views {
             (Ok(node), Ok(user)) => (node, user),
             (Err(code), _) | (_, Err(code)) => return reply.error(errno(code)),
         };
-        if is_answering(request.pid()) {
-            return reply.error(Errno::ELOOP);
-        }
-        aside(move || match Listing::open(&shared, node, user) {
-            Ok(listing) => {
-                let handle = shared.handles.fetch_add(1, Ordering::Relaxed);
-                held(&shared.listings).insert(handle, Arc::new(Mutex::new(listing)));
-                reply.opened(FileHandle(handle), FopenFlags::empty());
+        let thread = request.pid();
+        aside(move || {
+            if is_answering(thread) {
+                return reply.error(Errno::ELOOP);
             }
-            Err(code) => reply.error(errno(code)),
+            match Listing::open(&shared, node, user) {
+                Ok(listing) => {
+                    let handle = shared.handles.fetch_add(1, Ordering::Relaxed);
+                    held(&shared.listings).insert(handle, Arc::new(Mutex::new(listing)));
+                    reply.opened(FileHandle(handle), FopenFlags::empty());
+                }
+                Err(code) => reply.error(errno(code)),
+            }
         });
     }
 

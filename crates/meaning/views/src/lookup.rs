@@ -173,10 +173,8 @@ impl Look<'_> {
 }
 
 fn below(start: &[u8], path: &[u8]) -> Vec<u8> {
-    match start {
-        b"/" => [b"/", path].concat(),
-        start => [start, b"/", path].concat(),
-    }
+    let start = start.strip_suffix(b"/").unwrap_or(start);
+    [start, b"/", path].concat()
 }
 
 /// Returns true if the member is the one that was asked for.

@@ -49,6 +49,8 @@ pub(crate) fn encoded(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn last(path: &[u8]) -> &[u8] {
+    // A start point that is a link ends with a slash.
+    let path = path.strip_suffix(b"/").unwrap_or(path);
     let at = path.iter().rposition(|byte| *byte == b'/');
     &path[at.map_or(0, |at| at + 1)..]
 }
@@ -84,10 +86,8 @@ fn hashed(path: &[u8]) -> Vec<u8> {
 
 /// Returns the part of a path below a directory.
 fn below<'p>(path: &'p [u8], directory: &[u8]) -> Option<&'p [u8]> {
-    match directory {
-        b"/" => path.strip_prefix(b"/"),
-        directory => path.strip_prefix(directory)?.strip_prefix(b"/"),
-    }
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    path.strip_prefix(directory)?.strip_prefix(b"/")
 }
 
 /// Returns what a name means; `None` if no member can have it.
@@ -139,6 +139,8 @@ mod tests {
         assert_eq!(long(b"/lib/a.c", Some(b"/")), b"lib%2Fa.c");
         assert_eq!(short(b"/srv/100%").unwrap(), b"100%25");
         assert_eq!(short(b"/"), None);
+        assert_eq!(short(b"/link/").unwrap(), b"link");
+        assert_eq!(long(b"/link/lib/a.c", Some(b"/link/")), b"lib%2Fa.c");
         assert_eq!(long(b"/", Some(b"/")), b"%2F");
     }
 

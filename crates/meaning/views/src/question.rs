@@ -9,22 +9,30 @@ use trawl_find::environment::Warnings;
 use trawl_find::expr::Expr;
 use trawl_find::grouping::{Group, Grouping, Members, Relations};
 use trawl_find::leaf::Effect;
+use trawl_find::predicate::Kind;
+use trawl_find::reference::{Reference, References};
 use trawl_find::traversal::Follow;
-use trawl_find::{Environment, Parsed, Program};
+use trawl_find::{Environment, Parsed, Predicate, Program, registry};
 use trawl_text::locale::Locale;
 use trawl_text::quote::Terminal;
+use trawl_text::words::quoted;
 
 use crate::definition::escaped;
 use crate::error::ViewError;
 use crate::short;
 
+/// What predicates take that name a file.
+const FILE: &str = "FILE";
+/// Why an expression is refused that prints or acts.
+const ONLY_TESTS: &str = "a view only tests entries: it may not print or act";
 /// Longest question in bytes, with its start points.
 const BYTES_MAX: usize = 64 << 10;
 
 /// A question.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Question {
-    /// Absolute paths, without a slash at the end. If there are none, the mount chooses.
+    /// Absolute paths. A slash at the end makes find follow a link. If there are none, the mount
+    /// chooses.
     pub starts: Vec<Vec<u8>>,
     /// The words of the expression.
     pub expression: Vec<Vec<u8>>,
@@ -45,24 +53,37 @@ pub(crate) enum Narrowed {
 
 impl Question {
     /// Reads the words of a question: start points, then a find expression or a question in its
-    /// short form (`?ext:o`). Relative start points are relative to `directory`.
+    /// short form (`?ext:o`). Relative paths are relative to `directory`.
     ///
     /// # Errors
-    /// If the expression is invalid, or does anything but test entries.
+    /// If the expression is invalid, does anything but test entries, or names a file that cannot be
+    /// looked at.
     pub fn from_words(words: &[Vec<u8>], directory: &Path) -> Result<Question, ViewError> {
+        let question = Question::read(words, Some(directory))?;
+        question.check_in(&environment())?;
+        Ok(question)
+    }
+
+    /// Reads the words of a file of definitions, in which paths are absolute. Looks at no file.
+    pub(crate) fn from_definition(words: &[Vec<u8>]) -> Result<Question, ViewError> {
+        let question = Question::read(words, None)?;
+        question.check()?;
+        Ok(question)
+    }
+
+    fn read(words: &[Vec<u8>], directory: Option<&Path>) -> Result<Question, ViewError> {
         let count = words.iter().take_while(|word| is_start(word)).count();
         let (starts, rest) = words.split_at(count);
         let mut question = match rest {
             [one] if one.starts_with(b"?") => short::parse(&one[1..])?,
             rest => Question {
                 starts: Vec::new(),
-                expression: rest.to_vec(),
+                expression: with_absolute_files(rest, directory)?,
             },
         };
         for start in starts {
             question.starts.push(absolute(start, directory)?);
         }
-        question.check()?;
         Ok(question)
     }
 
@@ -80,11 +101,19 @@ impl Question {
         words.join(" ")
     }
 
-    /// Checks that the expression only tests entries.
+    /// Checks that the expression only tests entries. Looks at no file that it names: a mount checks
+    /// questions with other rights than those of the asking user.
     ///
     /// # Errors
     /// With the reason.
     pub fn check(&self) -> Result<(), ViewError> {
+        self.check_in(&Environment {
+            references: Box::new(AskedLater),
+            ..environment()
+        })
+    }
+
+    fn check_in(&self, environment: &Environment) -> Result<(), ViewError> {
         let bytes: usize = self.words().iter().map(Vec::len).sum();
         if bytes > BYTES_MAX {
             return Err(refused("it is longer than 64 KiB"));
@@ -95,17 +124,23 @@ impl Question {
         if overlap(&self.starts) {
             return Err(refused("no start point may lie within another one"));
         }
+        // find would create the file that an action prints to as soon as it reads the expression.
+        let prints = |one: &Predicate| one.kind == Kind::Action && one.args.starts_with(FILE);
+        if predicates(&self.expression).any(|(_, one)| prints(one)) {
+            return Err(refused(ONLY_TESTS));
+        }
         let root = [b"/".to_vec()];
-        let program = parse(&[&root[..], &self.expression].concat())?;
+        let program = parse_in(&[&root[..], &self.expression].concat(), environment)?;
         check(&program, &self.expression)?;
         // It must also be valid as a part of a longer expression.
-        parse(&self.program(&Narrowed::Name(b"x".to_vec()), Some(b"/x")))?;
+        let words = self.program(&Narrowed::Name(b"x".to_vec()), &[b"/x".to_vec()]);
+        parse_in(&words, environment)?;
         Ok(())
     }
 
-    /// Returns the words with which find prints the members that are meant. `hidden` is a directory
-    /// that is not entered.
-    pub(crate) fn program(&self, narrowed: &Narrowed, hidden: Option<&[u8]>) -> Vec<Vec<u8>> {
+    /// Returns the words with which find prints the members that are meant. `hidden` are directories
+    /// that are left out, also above `-mindepth`.
+    pub(crate) fn program(&self, narrowed: &Narrowed, hidden: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut words = self.starts.clone();
         if words.is_empty() {
             words.push(b"/".to_vec());
@@ -113,8 +148,8 @@ impl Question {
         let mut add = |more: &[&[u8]]| words.extend(more.iter().map(|word| word.to_vec()));
         // What disappears while it is looked at is no member.
         add(&[b"-ignore_readdir_race"]);
-        if let Some(hidden) = hidden {
-            add(&[b"(", b"-path", &literal(hidden), b"-prune", b")", b"-o"]);
+        for path in hidden {
+            add(&[b"-exclude", b"-path", &literal(path)]);
         }
         add(&[b"("]);
         match self.expression.is_empty() {
@@ -144,20 +179,81 @@ fn is_start(word: &[u8]) -> bool {
     !is_expression
 }
 
-fn absolute(start: &[u8], directory: &Path) -> Result<Vec<u8>, ViewError> {
-    let joined = directory.join(OsStr::from_bytes(start));
-    let is_up = |component: Component<'_>| component == Component::ParentDir;
-    let path: PathBuf = match joined.components().any(is_up) {
-        true => joined
-            .canonicalize()
-            .map_err(|source| ViewError::file("look at", &joined, source))?,
-        // Without `.` and repeated slashes.
-        false => joined.components().collect(),
-    };
-    match path.is_absolute() {
-        true => Ok(path.into_os_string().into_vec()),
-        false => Err(refused("a start point is not an absolute path")),
+/// Returns a start point as an absolute path. Without a directory, it must be one, and nothing is
+/// looked at.
+fn absolute(start: &[u8], directory: Option<&Path>) -> Result<Vec<u8>, ViewError> {
+    let unusable = |why: &str| refused(&format!("the start point {} {why}", quoted(start)));
+    if start.is_empty() {
+        return Err(unusable("is empty: write . for the current directory"));
     }
+    let joined = directory
+        .unwrap_or(Path::new(""))
+        .join(OsStr::from_bytes(start));
+    if !joined.is_absolute() {
+        return Err(unusable("is not an absolute path: begin it with a slash"));
+    }
+    // Without `.` and repeated slashes.
+    let plain: PathBuf = joined.components().collect();
+    let is_up = |component: Component<'_>| component == Component::ParentDir;
+    if plain.components().any(is_up) {
+        if directory.is_none() {
+            return Err(unusable("contains ..: write its path without it"));
+        }
+        let real = plain.canonicalize();
+        let real = real.map_err(|source| ViewError::file("look at", &plain, source))?;
+        return Ok(real.into_os_string().into_vec());
+    }
+    // A slash at the end matters only behind a link. In a definition it is there for a reason.
+    let follows = (start.ends_with(b"/") || start.ends_with(b"/."))
+        && (directory.is_none() || plain.is_symlink());
+    let mut path = plain.into_os_string().into_vec();
+    if follows && path != b"/" {
+        path.push(b'/');
+    }
+    Ok(path)
+}
+
+/// Returns the predicates of an expression, each with the place of its argument. Commands, which have
+/// more than one, are refused later.
+fn predicates(words: &[Vec<u8>]) -> impl Iterator<Item = (usize, &'static Predicate)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        loop {
+            let word = String::from_utf8_lossy(words.get(at)?);
+            at += 1;
+            if let Some(found) = registry::find(&word) {
+                let argument = at;
+                at += usize::from(!matches!(found.args, "" | "EXPR"));
+                return Some((argument, found));
+            }
+        }
+    })
+}
+
+/// Makes the files absolute that an expression names, such as that of `-newer`. Without a directory,
+/// they must be.
+fn with_absolute_files(
+    words: &[Vec<u8>],
+    directory: Option<&Path>,
+) -> Result<Vec<Vec<u8>>, ViewError> {
+    let mut absolute = words.to_vec();
+    for (at, predicate) in predicates(words) {
+        // `-newermt` and its like take a date.
+        let is_date = predicate.name == "-newerXY" && words[at - 1].ends_with(b"t");
+        let Some(file) = absolute.get_mut(at).filter(|file| !file.is_empty()) else {
+            continue;
+        };
+        if predicate.args != FILE || is_date || file.starts_with(b"/") {
+            continue;
+        }
+        let Some(directory) = directory else {
+            let why = "is not an absolute path: define the view again";
+            return Err(refused(&format!("the file {} {why}", quoted(file))));
+        };
+        let path = directory.join(OsStr::from_bytes(file));
+        *file = path.into_os_string().into_vec();
+    }
+    Ok(absolute)
 }
 
 /// Returns true if a start point lies within another one: its members would come twice.
@@ -199,9 +295,19 @@ pub(crate) fn environment() -> Environment {
     }
 }
 
-/// The groups that a question names may be there when it is asked.
+/// The groups and files that a question names may be there when it is asked.
 #[derive(Debug)]
 struct AskedLater;
+
+impl References for AskedLater {
+    fn attributes(&self, _: &[u8], _: Follow) -> Result<Reference, String> {
+        let unknown = Reference::default();
+        Ok(Reference {
+            btime: Some(unknown.mtime),
+            ..unknown
+        })
+    }
+}
 
 impl Grouping for AskedLater {
     fn members_with(&self, _: &[u8]) -> Result<Members, String> {
@@ -221,11 +327,6 @@ impl Grouping for AskedLater {
     }
 }
 
-/// Parses a program, to learn what it would do.
-pub(crate) fn parse(words: &[Vec<u8>]) -> Result<Program, ViewError> {
-    parse_in(words, &environment())
-}
-
 /// Parses a program that is run in this environment.
 pub(crate) fn parse_in(words: &[Vec<u8>], environment: &Environment) -> Result<Program, ViewError> {
     match trawl_find::parse(words, environment) {
@@ -238,9 +339,7 @@ pub(crate) fn parse_in(words: &[Vec<u8>], environment: &Environment) -> Result<P
 fn check(program: &Program, words: &[Vec<u8>]) -> Result<(), ViewError> {
     let refuses = |word: &Vec<u8>| matches!(&word[..], b"-files0-from" | b"-quit");
     if !program.prints_by_default || !program.files.is_empty() || words.iter().any(refuses) {
-        return Err(refused(
-            "a view only tests entries: it may not print or act",
-        ));
+        return Err(refused(ONLY_TESTS));
     }
     if program.starts.len() > 1 {
         return Err(refused("start points come before the expression"));
@@ -336,11 +435,12 @@ mod tests {
     #[test]
     fn names_are_literal_in_narrowed_questions() {
         let read = question("/srv -type f").unwrap();
-        let words = read.program(&Narrowed::Name(b"a*[b]?\\".to_vec()), Some(b"/srv/v"));
+        let hidden = [b"/srv/v".to_vec()];
+        let words = read.program(&Narrowed::Name(b"a*[b]?\\".to_vec()), &hidden);
         let line = words.join(&b' ');
         assert_eq!(
             String::from_utf8_lossy(&line),
-            "/srv -ignore_readdir_race ( -path /srv/v -prune ) -o ( -type f ) -name a\\*\\[b]\\?\\\\ -print0 -quit"
+            "/srv -ignore_readdir_race -exclude -path /srv/v ( -type f ) -name a\\*\\[b]\\?\\\\ -print0 -quit"
         );
     }
 }

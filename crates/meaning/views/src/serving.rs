@@ -20,6 +20,8 @@ use crate::store::Store;
 const THREADS: usize = 4;
 /// Subtype of these mounts: their file system type is `fuse.trawl-views`.
 pub const SUBTYPE: &str = "trawl-views";
+/// Source of these mounts in the kernel's table.
+pub(crate) const SOURCE: &str = "views";
 /// Number of nodes above which the kernel is asked to forget names.
 const NODES_MAX: usize = 1 << 16;
 /// The most names that the kernel is told to forget at a time.
@@ -81,7 +83,7 @@ pub fn mount(mounting: Mounting) -> Result<Serving, ViewError> {
         MountOption::NoDev,
         MountOption::NoExec,
         MountOption::DefaultPermissions,
-        MountOption::FSName("views".into()),
+        MountOption::FSName(SOURCE.into()),
         MountOption::Subtype(SUBTYPE.into()),
     ];
     if mounting.visible == Visible::All {
@@ -174,6 +176,8 @@ fn detach(point: &Path) -> io::Result<()> {
                 _ => Err(Errno::PERM.into()),
             }
         }
+        // Somebody else has unmounted it.
+        Err(Errno::INVAL) => Ok(()),
         other => Ok(other?),
     }
 }

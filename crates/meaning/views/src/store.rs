@@ -121,11 +121,7 @@ impl Store {
     pub fn remove(&self, name: &str, scope: Scope) -> Result<(), ViewError> {
         let path = match scope {
             Scope::Own => self.file(scope, name)?,
-            Scope::System => {
-                let views = self.read().views.into_iter();
-                let mut found = views.filter(|one| one.view.name == name && one.scope == scope);
-                found.next().ok_or_else(|| unknown(name))?.path
-            }
+            Scope::System => self.for_everybody().view(name)?.path,
         };
         let mut is_found = false;
         change(&path, scope, |lines| {
@@ -143,7 +139,19 @@ impl Store {
     fn file(&self, scope: Scope, name: &str) -> Result<PathBuf, ViewError> {
         match scope {
             Scope::Own => self.own.clone().ok_or(ViewError::NoHome),
-            Scope::System => Ok(self.system.join(name)),
+            // In another file it might not count beside the line that is there.
+            Scope::System => match self.for_everybody().view(name) {
+                Ok(defined) => Ok(defined.path),
+                Err(_) => Ok(self.system.join(name)),
+            },
+        }
+    }
+
+    /// Returns the definitions that no user's own ones hide.
+    fn for_everybody(&self) -> Store {
+        Store {
+            own: None,
+            system: self.system.clone(),
         }
     }
 }

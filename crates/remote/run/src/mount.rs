@@ -49,6 +49,24 @@ pub fn check(point: &Path) -> Result<(), RunError> {
     Ok(())
 }
 
+/// Checks that a directory is empty: a mount would hide what is in it.
+///
+/// # Errors
+/// Fails if something is in it.
+pub fn check_empty(point: &Path) -> Result<(), RunError> {
+    // The kernel says what is wrong with a directory that cannot be listed.
+    let entries = std::fs::read_dir(point).into_iter().flatten();
+    match entries.flatten().next() {
+        Some(entry) => Err(RunError::Usage(format!(
+            "cannot mount on {}: the directory is not empty, and a mount would hide {}; take an \
+             empty directory",
+            shown_path(point),
+            shown_path(&entry.path())
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Returns true if a tree is already mounted there, which another mount would hide.
 fn is_taken(point: &Path) -> bool {
     let Ok(point) = point.canonicalize() else {

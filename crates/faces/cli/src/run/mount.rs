@@ -21,6 +21,18 @@ use crate::output::say;
 use crate::settings;
 use crate::view::PlaceArgs;
 
+/// Ids of the arguments that only a tree of another machine has: the place and [`KeepingArgs`].
+const REMOTE: [&str; 8] = [
+    "place",
+    "point",
+    "max_age",
+    "watched_age",
+    "call_by_call",
+    "ca",
+    "cert",
+    "key",
+];
+
 // Options of `trawl mount`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct MountArgs {
@@ -36,7 +48,7 @@ pub(crate) struct MountArgs {
     ///
     /// Each view (trawl view define) is a directory there, and so is each question in its short form,
     /// such as ?ext:o&size>1M. Entries are links to the files that the question selects.
-    #[arg(long, value_name = "POINT", conflicts_with_all = ["place", "point"])]
+    #[arg(long, value_name = "POINT", conflicts_with_all = REMOTE)]
     views: Option<PathBuf>,
     #[command(flatten)]
     showing: ShowingArgs,
@@ -144,6 +156,7 @@ fn mount(args: &MountArgs, place: &OsString, point: &Path) -> Result<Exit, Failu
 /// Mounts the views, and serves the mount.
 fn mount_views(args: &MountArgs, point: &Path, index: Option<PathBuf>) -> Result<Exit, Failure> {
     mounts::check(point)?;
+    mounts::check_empty(point)?;
     let showing = &args.showing;
     if !args.foreground {
         let mut words: Vec<OsString> = Vec::new();

@@ -166,3 +166,69 @@ fn bad_definitions_are_reported_and_left_out() {
         "{errors}"
     );
 }
+
+/// A definition means the same wherever its question is asked.
+#[test]
+fn paths_in_definitions_are_absolute_and_keep_their_meaning() {
+    let site = Site::new("views-paths", &["ref", "a.c"]);
+    let tree = site.tree();
+    std::os::unix::fs::symlink(&tree, tree.join("link")).unwrap();
+    let tree = tree.to_str().unwrap();
+    for (words, shown) in [
+        (&[".", "-newer", "ref"][..], "TREE -newer TREE/ref"),
+        (&[".", "-anewer", "ref"], "TREE -anewer TREE/ref"),
+        (&[".", "-newerma", "./ref"], "TREE -newerma TREE/./ref"),
+        (&[".", "-samefile", "ref"], "TREE -samefile TREE/ref"),
+        (&[".", "-newermt", "2024-01-01"], "TREE -newermt 2024-01-01"),
+        (&[".", "-name", "-newer"], "TREE -name -newer"),
+        (&["link/", "-name", "*.c"], "TREE/link/ -name '*.c'"),
+        (&["link/.", "-name", "x"], "TREE/link/ -name x"),
+        (&["link", "-name", "x"], "TREE/link -name x"),
+        (&["./", "-name", "x"], "TREE -name x"),
+    ] {
+        view(&site, &[&["define", "x"][..], words].concat()).expect_code(0);
+        let shown = format!("trawl find {}\n", shown.replace("TREE", tree));
+        assert_eq!(view(&site, &["show", "x"]).expect_code(0).text(), shown);
+    }
+    for words in [&["", "-name", "x"][..], &[".", "-newer", "none"]] {
+        let ran = view(&site, &[&["define", "x"][..], words].concat());
+        assert!(!ran.expect_code(2).errors().is_empty());
+    }
+    // A question that is refused has not emptied the file that it names.
+    view(&site, &["define", "x", ".", "-fprint", "ref"]).expect_code(2);
+    assert_eq!(fs::read_to_string(site.tree().join("ref")).unwrap(), "ref");
+    // In a file of definitions, there is no directory to be relative to.
+    let directory = site.scratch.join("definitions");
+    let lines = "a = /srv -newer ref\nb = /srv/../etc\nc = % -name x\n";
+    fs::write(directory.join("some"), lines).unwrap();
+    let definitions = format!("--definitions={}", directory.display());
+    let said = view(&site, &["list", &definitions]).expect_code(1).errors();
+    for line in ["line 1", "line 2", "line 3"] {
+        assert!(said.contains(line), "{said}");
+    }
+}
+
+/// After a definition, the view has the question that was defined.
+#[test]
+fn a_definition_for_everybody_counts() {
+    let site = Site::new("views-count", &[]);
+    let directory = site.scratch.join("definitions");
+    let lines = "zed = /srv -name old\nkept = /srv\n";
+    fs::write(directory.join("10-site"), lines).unwrap();
+    let definitions = format!("--definitions={}", directory.display());
+    let define = |name: &str| {
+        let words = ["define", "--system", &definitions, name];
+        view(&site, &[&words[..], &["/srv", "-name", "new"]].concat())
+    };
+    define("zed").expect_code(0);
+    let listed = view(&site, &["list", &definitions]).expect_code(0).text();
+    assert_eq!(listed, "kept\tall\t/srv\nzed\tall\t/srv -name new\n");
+    let text = fs::read_to_string(directory.join("10-site")).unwrap();
+    assert_eq!(text, "kept = /srv\nzed = /srv -name new\n");
+    assert!(!directory.join("zed").exists());
+    // One's own view of that name is another one.
+    view(&site, &["define", "zed", "/srv"]).expect_code(0);
+    view(&site, &["remove", "--system", &definitions, "zed"]).expect_code(0);
+    let said = define("zed~").expect_code(2).errors();
+    assert!(said.contains("zed~") && said.contains("backup"), "{said}");
+}

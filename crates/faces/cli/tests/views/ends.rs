@@ -189,3 +189,26 @@ fn two_mounts_on_one_point_are_refused() {
     let ran = oracle::run(again.arg(site.point())).expect_code(2);
     assert!(ran.errors().contains("mounted there already"), "{ran}");
 }
+
+/// A mount hides nothing, and takes no option that it would not heed.
+#[test]
+fn only_an_empty_directory_is_mounted_on() {
+    let site = Site::new("views-full", &[]);
+    let point = site.point();
+    fs::write(point.join("letter"), "").unwrap();
+    let mount = |words: &[&str]| {
+        let mut command = site.trawl(&Identity::Ourselves, &["mount", "--views"]);
+        let ran = oracle::run(command.arg(&point).args(words)).expect_code(2);
+        assert!(!is_mounted(&point));
+        ran.errors()
+    };
+    let said = mount(&[]);
+    for part in [point.to_str().unwrap(), "not empty", "letter"] {
+        assert!(said.contains(part), "{said}");
+    }
+    fs::remove_file(point.join("letter")).unwrap();
+    for words in [&["--max-age", "5s"][..], &["--call-by-call"]] {
+        let said = mount(words);
+        assert!(said.contains("cannot be used with"), "{said}");
+    }
+}

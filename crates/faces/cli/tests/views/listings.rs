@@ -7,7 +7,7 @@ use std::time::Duration;
 use trawl_testkit::daemon::Daemon;
 use trawl_testkit::oracle::{self, Identity};
 
-use crate::site::{Site, cannot};
+use crate::site::{Site, cannot, sorted};
 
 const FILES: &[&str] = &[
     "a.c",
@@ -194,6 +194,46 @@ fn a_mount_never_asks_itself() {
     assert_eq!(members.len(), 1, "{members:?}");
     let inside = format!("?in:{}", place(&mounted.join(&all)));
     assert!(mounted.names(&inside).is_err());
+}
+
+/// The mount lies above `-mindepth`, another mount lies beside it, and a start point is a link to
+/// both: the listing is complete.
+#[test]
+fn mounts_of_views_are_left_out_of_views() {
+    if cannot("views of directories with mounts of views") {
+        return;
+    }
+    let site = Site::new("views-beside", &["a.c", "lib/b.c", "c.h"]);
+    let top = site.scratch.path().to_owned();
+    let (other, link) = (site.scratch.join("other"), site.tree().join("link"));
+    fs::create_dir(&other).unwrap();
+    std::os::unix::fs::symlink(&top, &link).unwrap();
+    let (top, link) = (top.to_str().unwrap(), link.to_str().unwrap());
+    let questions = [
+        ("min", format!("{top} -mindepth 2 -name *.c")),
+        ("all", format!("{top} -name *.c")),
+        ("linked", format!("{link}/ -name *.c")),
+    ];
+    let lines = questions
+        .iter()
+        .map(|(name, words)| format!("{name} = {words}\n"));
+    let lines: String = lines.collect();
+    fs::write(site.scratch.join("definitions/some"), lines).unwrap();
+    let theirs = questions.map(|(name, words)| {
+        let mut find = oracle::command("find");
+        let ran = oracle::run(find.args(words.split(' ')).arg("-print0"));
+        (name, sorted(&ran.expect_code(0).stdout))
+    });
+    let mounted = site.mount();
+    let second = site.mount_on(&other);
+    for one in [&mounted, &second] {
+        for (name, theirs) in &theirs {
+            one.names(name).expect("it is complete");
+            one.expect(name, &Identity::Ourselves, theirs);
+        }
+        let member = fs::read_link(one.join("linked/tree%2Flib%2Fb.c")).unwrap();
+        assert_eq!(member.to_str(), Some(&*format!("{link}/tree/lib/b.c")));
+    }
 }
 
 /// With a daemon the index answers, and without one it is not believed.

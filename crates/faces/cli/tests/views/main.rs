@@ -12,6 +12,7 @@ mod listings;
 mod names;
 mod own;
 mod programs;
+mod references;
 mod site;
 mod users;
 mod writers;

@@ -98,28 +98,41 @@ impl Site {
 
     /// Mounts the views as this user.
     pub(crate) fn mount_as(&self, identity: &Identity, words: &[&str]) -> Mounted {
-        self.mount_with(&self.scratch.join("index"), identity, words)
+        let index = self.scratch.join("index");
+        self.mount_with(&self.point(), &index, identity, words)
     }
 
     /// Mounts the views for all users, with another index.
     pub(crate) fn mount_of(&self, index: &Path) -> Mounted {
-        self.mount_with(index, &Identity::Ourselves, &["--all-users"])
+        self.mount_with(&self.point(), index, &Identity::Ourselves, &["--all-users"])
     }
 
-    fn mount_with(&self, index: &Path, identity: &Identity, words: &[&str]) -> Mounted {
+    /// Mounts the views for all users on another directory.
+    pub(crate) fn mount_on(&self, point: &Path) -> Mounted {
+        let index = self.scratch.join("index");
+        self.mount_with(point, &index, &Identity::Ourselves, &["--all-users"])
+    }
+
+    fn mount_with(
+        &self,
+        point: &Path,
+        index: &Path,
+        identity: &Identity,
+        words: &[&str],
+    ) -> Mounted {
         let mut command = self.trawl(identity, &["mount", "--foreground", "--ready"]);
         command.env("TRAWL_INDEX", index);
         command
             .arg("--definitions")
             .arg(self.scratch.join("definitions"));
-        command.arg("--views").arg(self.point()).args(words);
+        command.arg("--views").arg(point).args(words);
         let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
         let mut said = BufReader::new(child.stdout.take().expect("a pipe"));
         let mut line = String::new();
         said.read_line(&mut line).expect("text");
         let mounted = Mounted {
             child,
-            point: self.point(),
+            point: point.to_owned(),
         };
         assert_eq!(line, "ready\n", "it is mounted");
         mounted
