@@ -11,7 +11,7 @@ use trawl_relations::candidates::{self, Candidates};
 use trawl_relations::content::SameContent;
 use trawl_relations::learnt::Learnt;
 use trawl_relations::references::{Known, Live, Referring};
-use trawl_relations::related::{Answer, Related, Source, Wanted, related};
+use trawl_relations::related::{Answer, Related, Source, Wanted, related, start};
 use trawl_relations::{AccessGraph, Direction, Kind, Place, RelationError};
 use trawl_report::{Field, Schema, schema};
 
@@ -351,7 +351,7 @@ fn asked(
 /// Returns the directories below which copies and references of a file are looked for.
 fn places_of(file: &Path, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     match given {
-        [] => Ok(Vec::from_iter(plain(file)?.parent().map(PathBuf::from))),
+        [] => Ok(Vec::from_iter(start(file)?.parent().map(PathBuf::from))),
         given => given.iter().map(|path| plain(path)).collect(),
     }
 }

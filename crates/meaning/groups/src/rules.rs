@@ -193,6 +193,12 @@ impl Rules {
         })
     }
 
+    /// Returns the names of all rules, those that are always in effect included.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        let names = self.rules.iter().map(Rule::name);
+        std::iter::once(MOVED).chain(names).chain([REST])
+    }
+
     /// Returns the text of the file.
     #[must_use]
     pub fn text(&self) -> &str {

@@ -2,6 +2,7 @@
 //! Symbolic links are not followed. The number is bounded.
 
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -57,12 +58,19 @@ pub(crate) fn name(path: &Path) -> String {
     shown(path.as_os_str().as_encoded_bytes())
 }
 
-fn list(directory: &Path, left: &mut Vec<PathBuf>, all: &mut Candidates) -> std::io::Result<()> {
+fn list(directory: &Path, left: &mut Vec<PathBuf>, all: &mut Candidates) -> io::Result<()> {
+    let mut unseen = None;
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        let Ok(found) = entry.metadata() else {
-            // Gone meanwhile, or the directory can be listed only.
-            continue;
+        let found = match entry.metadata() {
+            Ok(found) => found,
+            Err(error) => {
+                // A file that is gone meanwhile is not missing.
+                if error.kind() != ErrorKind::NotFound {
+                    unseen = Some(error);
+                }
+                continue;
+            }
         };
         if found.is_dir() {
             left.push(entry.path());
@@ -73,6 +81,16 @@ fn list(directory: &Path, left: &mut Vec<PathBuf>, all: &mut Candidates) -> std:
                 identity: (found.dev(), found.ino()),
             });
         }
+    }
+    // One message stands for all files of a directory that can be listed, but not searched.
+    if let Some(error) = unseen {
+        let (directory, why) = (name(directory), cause(&error));
+        let advice = match error.kind() {
+            ErrorKind::PermissionDenied => "; check its permissions",
+            _ => "",
+        };
+        let what = format!("cannot look at files in {directory}: {why}{advice}");
+        all.issues.push(what);
     }
     Ok(())
 }

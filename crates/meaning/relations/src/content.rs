@@ -1,16 +1,17 @@
 //! Files with the same content: of the same size, and then equal byte by byte when both are read
 //! now. Other names of the same file are no other files.
 
-use std::io::{self, BufRead, BufReader};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use trawl_text::words::cause;
 
-use crate::candidates::{Candidates, name};
+use crate::candidates::{Candidate, Candidates, name};
 use crate::kind::{Direction, Kind};
 use crate::references;
-use crate::related::{Edge, Found, Source};
+use crate::related::{Edge, Found, Source, about};
 
 const BUFFER_BYTES: usize = 128 << 10;
 
@@ -40,11 +41,21 @@ impl Source for SameContent<'_> {
             _ => return found,
         };
         let identity = (own.dev(), own.ino());
-        for other in &self.candidates.files {
-            if other.size_bytes != own.len() || other.identity == identity {
-                continue;
+        let is_alike =
+            |other: &&Candidate| other.size_bytes == own.len() && other.identity != identity;
+        let mut others = self.candidates.files.iter().filter(is_alike).peekable();
+        if others.peek().is_none() {
+            return found;
+        }
+        let mut reader = match open(file) {
+            Ok(reader) => reader,
+            Err(error) => {
+                found.issues.push(unread(file, &error));
+                return found;
             }
-            match is_equal(file, &other.path) {
+        };
+        for other in others {
+            match is_equal((file, &mut reader), &other.path) {
                 Ok(true) => found.edges.push(Edge {
                     kind: Kind::SameContent,
                     direction: Direction::Forward,
@@ -53,29 +64,39 @@ impl Source for SameContent<'_> {
                     identity: None,
                 }),
                 Ok(false) => {}
-                Err(error) => {
-                    let (path, why) = (name(&other.path), cause(&error));
-                    found.issues.push(format!("cannot compare {path}: {why}"));
-                }
+                Err(why) => found.issues.push(why),
             }
         }
         found
     }
 }
 
-/// Returns whether two files have the same bytes.
-fn is_equal(a: &Path, b: &Path) -> io::Result<bool> {
-    let open = |path: &Path| {
-        // The file may have become a FIFO meanwhile.
-        let file = references::open(path)?;
-        match file.metadata()?.is_file() {
-            true => Ok(BufReader::with_capacity(BUFFER_BYTES, file)),
-            false => Err(io::Error::from(io::ErrorKind::InvalidInput)),
-        }
-    };
-    let (mut a, mut b) = (open(a)?, open(b)?);
+fn open(path: &Path) -> io::Result<BufReader<File>> {
+    // The file may have become a FIFO meanwhile.
+    let file = references::open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(BufReader::with_capacity(BUFFER_BYTES, file)),
+        false => Err(io::Error::other("it is no regular file any more")),
+    }
+}
+
+/// Returns a message about the file that was asked about, as the source of references gives it.
+fn unread(file: &Path, error: &io::Error) -> String {
+    about(file, &format!("cannot read: {}", cause(error)))
+}
+
+/// Returns whether the file that was asked about, which is open, and another one have the same bytes.
+///
+/// # Errors
+/// A message about the file that cannot be read.
+fn is_equal((file, a): (&Path, &mut BufReader<File>), other: &Path) -> Result<bool, String> {
+    let of_file = |error: io::Error| unread(file, &error);
+    let of_other = |error: io::Error| format!("cannot compare {}: {}", name(other), cause(&error));
+    a.rewind().map_err(of_file)?;
+    let mut b = open(other).map_err(of_other)?;
     loop {
-        let (left, right) = (a.fill_buf()?, b.fill_buf()?);
+        let left = a.fill_buf().map_err(of_file)?;
+        let right = b.fill_buf().map_err(of_other)?;
         let count = left.len().min(right.len());
         if count == 0 {
             return Ok(left.is_empty() && right.is_empty());
@@ -91,7 +112,6 @@ fn is_equal(a: &Path, b: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::candidates::Candidate;
 
     #[test]
     fn a_file_that_became_a_fifo_holds_nobody_up() {

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use trawl_text::words::cause;
+use trawl_text::words::{cause, quoted};
 
 /// Why relations cannot be recorded or told.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,14 @@ pub enum RelationError {
         path: PathBuf,
         /// The system's error.
         source: io::Error,
+    },
+    /// Relations are asked for of something that has none.
+    #[error("{} is {what}: name a file", quoted(path.as_os_str().as_encoded_bytes()))]
+    NotFile {
+        /// The path.
+        path: PathBuf,
+        /// What it is, such as `a directory`.
+        what: &'static str,
     },
     /// The file of the access graph is damaged, or no such file.
     #[error("{}: {why}; remove it to begin anew", path.display())]

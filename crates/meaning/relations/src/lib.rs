@@ -12,6 +12,7 @@
 //! | [`related`] | relations of a file, from all sources |
 //! | [`learnt`], [`references`], [`content`] | sources: the access graph, hooks, bytes |
 //! | [`candidates`] | files that may refer to a file, or equal it |
+//! | `names` | the search for many names in one reading |
 //!
 //! Invariants: a file is named only if the asking user can reach it now; the access graph belongs to
 //! one user, and nobody else can read it; its size is bounded ([`graph::FILES_MAX`],
@@ -28,6 +29,7 @@ pub mod graph;
 pub mod groups;
 pub mod kind;
 pub mod learnt;
+mod names;
 pub mod references;
 pub mod related;
 pub mod store;

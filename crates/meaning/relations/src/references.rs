@@ -4,7 +4,7 @@
 //! refer to it are found among the candidates whose bytes contain its name, by running the hooks on
 //! those. References that are [`Known`] from an index spare reading the file; each is resolved again.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
@@ -18,12 +18,15 @@ use trawl_text::words::cause;
 
 use crate::candidates::Candidates;
 use crate::kind::{Direction, Kind};
+use crate::names::Names;
 use crate::related::{Edge, Found, Source, about};
 
 /// Largest file that is searched for the name of another, in bytes.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Maximum number of bytes that are searched for names.
+/// Maximum number of bytes that are searched for the names of the files of one depth.
 pub const SEARCHED_BYTES_MAX: u64 = 4 << 30;
+/// Maximum number of names that are found in files at one depth: it bounds memory, to 128 MiB.
+pub const HITS_MAX: usize = 16 << 20;
 /// Where compilers look for headers besides.
 const SYSTEM: [&str; 2] = ["/usr/local/include", "/usr/include"];
 /// Name of directories with headers.
@@ -54,6 +57,9 @@ pub trait ReferenceSource {
 
     /// Returns all files that refer to a file, and perhaps others.
     fn may_refer_to(&mut self, file: &Path) -> Referrers;
+
+    /// Is told the files to which references are asked for next, and may look for them at once.
+    fn prepare(&mut self, _files: &[&Path]) {}
 }
 
 /// References that are known without reading files, such as those in an index.
@@ -70,8 +76,10 @@ pub struct Live<'a> {
     known: Option<&'a dyn Known>,
     limits: Limits,
     candidates: &'a Candidates,
-    read: HashMap<PathBuf, References>,
-    searched_bytes: u64,
+    /// Names that were searched for last, each with the positions of the candidates that have it.
+    found: HashMap<Vec<u8>, Vec<usize>>,
+    /// What could not be looked at, until it is told.
+    issues: Vec<String>,
 }
 
 impl<'a> Live<'a> {
@@ -83,8 +91,8 @@ impl<'a> Live<'a> {
             known: None,
             limits: Limits::default(),
             candidates,
-            read: HashMap::new(),
-            searched_bytes: 0,
+            found: HashMap::new(),
+            issues: Vec::new(),
         }
     }
 
@@ -131,48 +139,67 @@ impl<'a> Live<'a> {
 
 impl ReferenceSource for Live<'_> {
     fn references_in(&mut self, file: &Path) -> References {
-        if let Some(known) = self.read.get(file) {
-            return known.clone();
-        }
-        let found = self.known(file).unwrap_or_else(|| self.read(file));
-        self.read.insert(file.to_owned(), found.clone());
-        found
+        self.known(file).unwrap_or_else(|| self.read(file))
     }
 
     fn may_refer_to(&mut self, file: &Path) -> Referrers {
-        let mut found = Referrers::default();
-        let name = plain_part(file.file_name().unwrap_or_default().as_bytes());
-        for candidate in &self.candidates.files {
-            if candidate.path == file {
+        let name = searched_name(file);
+        if !self.found.contains_key(name) {
+            self.prepare(&[file]);
+        }
+        let found = self.found.get(name).map(Vec::as_slice);
+        let found = found.unwrap_or_default().iter();
+        let paths = found.map(|at| &self.candidates.files[*at].path);
+        let others = paths.filter(|path| path.as_path() != file);
+        Referrers {
+            files: others.cloned().collect(),
+            issues: std::mem::take(&mut self.issues),
+        }
+    }
+
+    /// Reads each candidate once, however many files there are.
+    fn prepare(&mut self, files: &[&Path]) {
+        let names: BTreeSet<&[u8]> = files.iter().map(|file| searched_name(file)).collect();
+        let names = Vec::from_iter(names);
+        let searched = match Names::new(&names) {
+            Ok(searched) => searched,
+            Err(error) => {
+                let why = format!("cannot search for {} names: {error}", names.len());
+                return self.issues.push(why);
+            }
+        };
+        let mut having = vec![Vec::new(); names.len()];
+        let (mut searched_bytes, mut hits) = (0u64, 0usize);
+        for (at, candidate) in self.candidates.files.iter().enumerate() {
+            // Whether a file has its own name does not matter.
+            if *files == [candidate.path.as_path()] {
                 continue;
             }
-            if let Some(known) = self.known(&candidate.path) {
-                let mut targets = known.targets.iter();
-                if targets.any(|(_, target)| is_part(target.as_bytes(), name)) {
-                    found.files.push(candidate.path.clone());
-                }
-                self.read.insert(candidate.path.clone(), known);
-                continue;
-            }
-            if candidate.size_bytes > FILE_BYTES_MAX {
-                continue;
-            }
-            if self.searched_bytes > SEARCHED_BYTES_MAX {
+            if searched_bytes > SEARCHED_BYTES_MAX || hits > HITS_MAX {
                 let why = "not all files were searched for references; use --in";
-                found.issues.push(why.to_owned());
+                self.issues.push(why.to_owned());
                 break;
             }
-            self.searched_bytes += candidate.size_bytes;
-            match contains(&candidate.path, name) {
-                Ok(true) => found.files.push(candidate.path.clone()),
-                Ok(false) => {}
-                Err(error) => {
-                    let why = format!("cannot read: {}", cause(&error));
-                    found.issues.push(about(&candidate.path, &why));
+            let mut inside = BTreeSet::new();
+            if let Some(known) = self.known(&candidate.path) {
+                for (_, target) in &known.targets {
+                    searched.find(target.as_bytes(), &mut inside);
+                }
+            } else if candidate.size_bytes <= FILE_BYTES_MAX {
+                searched_bytes += candidate.size_bytes;
+                match bytes_of(&candidate.path) {
+                    Ok(bytes) => searched.find(&bytes, &mut inside),
+                    Err(error) => {
+                        let why = format!("cannot read: {}", cause(&error));
+                        self.issues.push(about(&candidate.path, &why));
+                    }
                 }
             }
+            hits += inside.len();
+            inside.into_iter().for_each(|name| having[name].push(at));
         }
-        found
+        let names = names.into_iter().map(<[u8]>::to_vec);
+        self.found = names.zip(having).collect();
     }
 }
 
@@ -189,48 +216,58 @@ fn plain_part(name: &[u8]) -> &[u8] {
     parts.max_by_key(|part| part.len()).unwrap_or_default()
 }
 
-fn contains(path: &Path, name: &[u8]) -> std::io::Result<bool> {
+/// Returns the part of a file's name that is searched for.
+fn searched_name(file: &Path) -> &[u8] {
+    plain_part(file.file_name().unwrap_or_default().as_bytes())
+}
+
+fn bytes_of(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
-    Ok(is_part(&bytes, name))
+    Ok(bytes)
 }
 
-fn is_part(bytes: &[u8], name: &[u8]) -> bool {
-    let Some((first, rest)) = name.split_first() else {
-        return true;
-    };
-    let mut left = bytes;
-    while let Some(at) = left.iter().position(|byte| byte == first) {
-        left = &left[at + 1..];
-        if left.starts_with(rest) {
-            return true;
-        }
-    }
-    false
-}
-
-/// Relations from a source of references.
+/// Relations from a source of references. The references of a file are read and resolved once.
 #[derive(Debug)]
 pub struct Referring<S> {
     source: S,
     /// The direction that is asked for; both if `None`.
     direction: Option<Direction>,
+    /// Files, each with those to which it refers.
+    resolved: HashMap<PathBuf, Vec<(Kind, PathBuf)>>,
 }
 
 impl<S: ReferenceSource> Referring<S> {
     /// Uses a source; the direction saves looking for the others.
     #[must_use]
     pub fn new(source: S, direction: Option<Direction>) -> Referring<S> {
-        Referring { source, direction }
+        Referring {
+            source,
+            direction,
+            resolved: HashMap::new(),
+        }
+    }
+
+    /// Returns the files to which a file refers.
+    fn resolved(&mut self, file: &Path, issues: &mut Vec<String>) -> &[(Kind, PathBuf)] {
+        let source = &mut self.source;
+        let all = self.resolved.entry(file.to_owned());
+        all.or_insert_with(|| {
+            let references = source.references_in(file);
+            issues.extend(references.issues);
+            let targets = references.targets.into_iter();
+            let resolved = targets.filter_map(|(kind, target)| {
+                let path = resolve(file, &kind, &target)?;
+                Some((kind, path))
+            });
+            resolved.collect()
+        })
     }
 
     fn forward(&mut self, file: &Path, found: &mut Found) {
-        let references = self.source.references_in(file);
-        found.issues.extend(references.issues);
-        for (kind, target) in references.targets {
-            if let Some(path) = resolve(file, &kind, &target) {
-                found.edges.push(edge(kind, Direction::Forward, path));
-            }
+        for (kind, path) in self.resolved(file, &mut found.issues) {
+            let edge = edge(kind.clone(), Direction::Forward, path.clone());
+            found.edges.push(edge);
         }
     }
 
@@ -238,13 +275,10 @@ impl<S: ReferenceSource> Referring<S> {
         let referrers = self.source.may_refer_to(file);
         found.issues.extend(referrers.issues);
         for other in referrers.files {
-            let references = self.source.references_in(&other);
-            found.issues.extend(references.issues);
-            for (kind, target) in references.targets {
-                if resolve(&other, &kind, &target).as_deref() == Some(file) {
-                    found
-                        .edges
-                        .push(edge(kind, Direction::Backward, other.clone()));
+            for (kind, path) in self.resolved(&other, &mut found.issues) {
+                if path == file {
+                    let edge = edge(kind.clone(), Direction::Backward, other.clone());
+                    found.edges.push(edge);
                 }
             }
         }
@@ -265,6 +299,12 @@ impl<S: ReferenceSource> Source for Referring<S> {
             self.backward(file, &mut found);
         }
         found
+    }
+
+    fn prepare(&mut self, files: &[&Path]) {
+        if self.direction != Some(Direction::Forward) {
+            self.source.prepare(files);
+        }
     }
 }
 
@@ -337,7 +377,11 @@ fn unescaped(target: &str) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
+    use crate::candidates;
+    use crate::related::{Wanted, related};
 
     #[test]
     fn links_are_resolved_as_browsers_do() {
@@ -368,21 +412,45 @@ mod tests {
         }
     }
 
-    #[test]
-    fn names_are_found_in_bytes() {
-        for (bytes, name, is) in [
-            ("xaab", "aab", true),
-            ("aaab", "aab", true),
-            ("aa", "aab", false),
-            ("", "a", false),
-            ("b", "", true),
-        ] {
-            assert_eq!(
-                is_part(bytes.as_bytes(), name.as_bytes()),
-                is,
-                "{bytes} {name}"
-            );
+    /// Knows the references of all files, and counts how often it is asked.
+    #[derive(Debug, Default)]
+    struct Counting(Cell<usize>);
+
+    impl Known for Counting {
+        fn references(&self, _: &Path) -> Option<Vec<(String, String)>> {
+            self.0.set(self.0.get() + 1);
+            Some(vec![("includes".into(), "f.h".into())])
         }
+    }
+
+    #[test]
+    fn files_are_searched_once_at_each_depth() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(folder.path()).unwrap();
+        fs::write(top.join("f.h"), "int f;\n").unwrap();
+        for at in 0..20 {
+            fs::write(top.join(format!("x{at}.c")), "#include \"f.h\"\n").unwrap();
+        }
+        let candidates = candidates::below(std::slice::from_ref(&top));
+        let hooks = Hooks::new("/nowhere/trawl-hook".into());
+        let known = Counting::default();
+        let live = Live::new(&hooks, &candidates).knowing(Some(&known));
+        let wanted = Wanted {
+            kinds: vec![Kind::Includes],
+            direction: Some(Direction::Backward),
+            depth: 2,
+        };
+        let mut referring = Referring::new(live, wanted.direction);
+        let sources: &mut [&mut dyn Source] = &mut [&mut referring];
+        let answer = related(&top.join("f.h"), &wanted, sources).unwrap();
+        assert_eq!((answer.related.len(), answer.issues), (20, Vec::new()));
+        // At both depths, and once to read the references.
+        let asked = known.0.get();
+        assert!(asked <= 3 * candidates.files.len(), "{asked}");
+    }
+
+    #[test]
+    fn plain_parts_are_searched_for() {
         assert_eq!(plain_part("my long name.tar".as_bytes()), b"name.tar");
         assert_eq!(plain_part("ü".as_bytes()), b"");
     }

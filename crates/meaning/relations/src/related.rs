@@ -26,6 +26,9 @@ pub trait Source {
     /// Returns what it knows of a file, which is given by an absolute path without links. The files
     /// at the other end need not exist.
     fn edges(&mut self, file: &Path) -> Found;
+
+    /// Is told all files of a depth before it is asked about each, and may look for them at once.
+    fn prepare(&mut self, _files: &[&Path]) {}
 }
 
 /// What a source knows of a file.
@@ -63,6 +66,13 @@ pub struct Wanted {
     pub depth: u32,
 }
 
+impl Wanted {
+    /// Returns whether a source may know relations that are asked for.
+    fn concerns(&self, source: &dyn Source) -> bool {
+        self.kinds.is_empty() || self.kinds.iter().any(|kind| source.kinds(kind))
+    }
+}
+
 /// A related file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Related {
@@ -85,24 +95,51 @@ pub struct Answer {
     pub issues: Vec<String>,
 }
 
+/// Returns the path without links of a file that is asked about.
+///
+/// # Errors
+/// Fails if the asking user cannot reach the file, or it is not a regular file.
+pub fn start(file: &Path) -> Result<PathBuf, RelationError> {
+    let failed = |source| RelationError::file("find", file, source);
+    let start = fs::canonicalize(file).map_err(failed)?;
+    let found = start.symlink_metadata().map_err(failed)?;
+    if found.is_file() {
+        return Ok(start);
+    }
+    Err(RelationError::NotFile {
+        path: file.to_owned(),
+        what: match found.is_dir() {
+            true => "a directory",
+            false => "not a regular file",
+        },
+    })
+}
+
 /// Returns the files related to a file.
 ///
 /// # Errors
-/// Fails if the asking user cannot reach the file.
+/// As [`start`].
 pub fn related(
     file: &Path,
     wanted: &Wanted,
     sources: &mut [&mut dyn Source],
 ) -> Result<Answer, RelationError> {
-    let failed = |source| RelationError::file("find", file, source);
-    let start = fs::canonicalize(file).map_err(failed)?;
+    let start = start(file)?;
     let mut answer = Answer::default();
     let mut issues = HashSet::new();
     let mut met = HashSet::from([start.clone()]);
     let mut left = VecDeque::from([(start, 0)]);
+    let mut prepared = None;
     while let Some((here, depth)) = left.pop_front() {
         if depth >= wanted.depth {
             continue;
+        }
+        if prepared != Some(depth) {
+            prepared = Some(depth);
+            // The files that are left are those of this depth.
+            let files = left.iter().map(|(path, _)| path.as_path());
+            let files: Vec<&Path> = files.chain([here.as_path()]).collect();
+            prepare(&files, wanted, sources);
         }
         let found = edges(&here, wanted, sources);
         issues.extend(found.issues);
@@ -133,14 +170,21 @@ pub fn related(
     Ok(answer)
 }
 
+fn prepare(files: &[&Path], wanted: &Wanted, sources: &mut [&mut dyn Source]) {
+    for source in sources {
+        if wanted.concerns(&**source) {
+            source.prepare(files);
+        }
+    }
+}
+
 /// Returns the wanted relations of a file from all sources, ordered, each once.
 fn edges(file: &Path, wanted: &Wanted, sources: &mut [&mut dyn Source]) -> Found {
     let is_wanted = |kind: &Kind| wanted.kinds.is_empty() || wanted.kinds.contains(kind);
     let mut all: BTreeMap<(Kind, Direction, PathBuf), Edge> = BTreeMap::new();
     let mut issues = Vec::new();
     for source in sources {
-        let kinds = &wanted.kinds;
-        if !kinds.is_empty() && !kinds.iter().any(|kind| source.kinds(kind)) {
+        if !wanted.concerns(&**source) {
             continue;
         }
         let found = source.edges(file);

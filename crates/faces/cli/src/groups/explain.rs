@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use trawl_groups::{Explained, Question};
+use trawl_groups::{Explained, GroupsError, Question};
 use trawl_report::{Field, Schema, fields, schema};
 
 use super::{AskArgs, ID, NAME, RULE, terminal};
@@ -11,6 +11,7 @@ use crate::commands::Setting;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Rows};
+use crate::output::say;
 use crate::rows;
 
 const WHY: Field = Field::text("why", "why the file belongs to the group");
@@ -45,9 +46,19 @@ pub(super) fn run(args: &ExplainArgs, setting: Setting<'_>) -> Result<Exit, Fail
     let mut question = Question::new(&mut session, grouper);
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
+    let mut exit = Exit::Complete;
     for file in &args.files {
-        let Some(found) = question.explain(file)? else {
-            continue;
+        let found = match question.explain(file) {
+            Ok(Some(found)) => found,
+            // The session reports it.
+            Ok(None) => continue,
+            // The other files are explained all the same.
+            Err(error @ (GroupsError::IsDirectory { .. } | GroupsError::Unlisted { .. })) => {
+                say(error);
+                exit = Exit::Fatal;
+                continue;
+            }
+            Err(error) => return Err(error.into()),
         };
         let claim = &found.claim;
         let why = claim.why.to_string();
@@ -64,6 +75,7 @@ pub(super) fn run(args: &ExplainArgs, setting: Setting<'_>) -> Result<Exit, Fail
         )?;
     }
     rows::finish(report)?;
+    session.worsen(exit);
     session.finish()
 }
 

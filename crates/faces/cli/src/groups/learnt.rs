@@ -11,7 +11,7 @@ use trawl_model::path::{join, split};
 use trawl_relations::{LearntGroup, Place, RelationError, learnt_groups};
 
 /// Name of the rule of learnt groups.
-const RULE: &str = "learnt";
+pub(super) const RULE: &str = "learnt";
 
 /// Claims files that programs opened together.
 #[derive(Debug, Default)]

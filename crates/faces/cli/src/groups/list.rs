@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 use std::time::Duration;
 
-use trawl_groups::{Identity, Question, Range, Summary, Wanted};
+use trawl_groups::{Identity, Places, Question, Range, Rules, Summary, Wanted};
 use trawl_model::Timestamp;
 use trawl_model::path::display;
 use trawl_report::table::{Align, table};
@@ -13,10 +13,10 @@ use trawl_report::{Field, Form, Row, Schema, fields, schema};
 use trawl_session::now;
 use trawl_text::units::{Scale, format};
 
-use super::{AskArgs, ID, NAME, RULE, terminal};
+use super::{AskArgs, ID, NAME, RULE, learnt, terminal};
 use crate::commands::Setting;
 use crate::exit::Exit;
-use crate::failure::Failure;
+use crate::failure::{Failure, quoted};
 use crate::forms::{FormArgs, Rows};
 use crate::index::progress::grouped;
 use crate::rows;
@@ -119,6 +119,21 @@ impl ListArgs {
         }
     }
 
+    /// Fails if no rule has the name that is asked for.
+    fn check_rule(&self) -> Result<(), Failure> {
+        let Some(rule) = &self.rule else {
+            return Ok(());
+        };
+        let rules = Rules::load(&Places::of_process(self.ask.rules.rules.clone()))?;
+        let names: Vec<&str> = rules.names().chain([learnt::RULE]).collect();
+        if names.contains(&rule.as_str()) {
+            return Ok(());
+        }
+        let (rule, names) = (quoted(rule.as_bytes()), names.join(", "));
+        let why = format!("there is no rule {rule}: give one of {names}");
+        Err(Failure::Usage(why))
+    }
+
     fn sort(&self, groups: &mut [Listed]) {
         groups.sort_by(|(a, of_a), (b, of_b)| {
             let by_name = || (&a.name, a.id).cmp(&(&b.name, b.id));
@@ -138,6 +153,7 @@ fn ago(age: Duration) -> Timestamp {
 
 /// Lists the groups.
 pub(super) fn run(args: &ListArgs, setting: Setting<'_>) -> Result<Exit, Failure> {
+    args.check_rule()?;
     let (mut session, grouper) = args.ask.open(setting)?;
     let mut groups = Question::new(&mut session, grouper).list(&args.paths, &args.wanted())?;
     if let Some(rule) = &args.rule {

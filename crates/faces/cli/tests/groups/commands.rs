@@ -151,6 +151,10 @@ fn summaries_leave_out_no_group_with_a_match() {
     assert!(listed(&["--word", "FireFox", "--newer", "7d"]).contains(&place("firefox")));
     assert_eq!(listed(&["--min-size", "1G"]), [""; 0]);
     assert_eq!(listed(&["--rule", "albums"]), ["Blue"]);
+    for rule in ["moved", "rest", "learnt"] {
+        let ran = site.run(&["groups", "list", "--rule", rule]);
+        assert_eq!(ran.expect_code(0).text(), "", "{rule}");
+    }
     // A part of a word is no word.
     assert!(!listed(&["--word", "fire"]).contains(&place("firefox")));
 }
@@ -190,6 +194,10 @@ fn mistakes_name_the_path_and_the_remedy() {
         ),
         (&["groups", "list", "docs/tax.pdf"], "trawl groups explain"),
         (
+            &["groups", "list", "--rule", "nope"],
+            "moved, packages, projects, albums, events, directories, rest, learnt",
+        ),
+        (
             &["groups", "explain", "docs"],
             "directories belong to no group",
         ),
@@ -198,6 +206,16 @@ fn mistakes_name_the_path_and_the_remedy() {
         let ran = site.run(words).expect_code(2);
         assert!(ran.errors().contains(says), "{words:?}: {ran}");
     }
+}
+
+#[test]
+fn a_directory_does_not_hide_the_files_named_after_it() {
+    let site = site();
+    let ran = site.run(&["groups", "explain", "docs", "docs/tax.pdf"]);
+    let ran = ran.expect_code(2);
+    assert!(ran.text().starts_with("docs/tax.pdf\n"), "{ran}");
+    let why = "directories belong to no group";
+    assert!(ran.errors().contains(why), "{ran}");
 }
 
 #[test]

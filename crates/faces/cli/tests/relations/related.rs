@@ -179,6 +179,43 @@ fn hooks_add_kinds() {
     assert_eq!(found, site.paths(&["a.dat"]));
 }
 
+/// A large file beside many related ones is read once at each depth, not once for each of them: all
+/// readings together would be more than are allowed.
+#[test]
+fn a_large_file_does_not_end_the_search() {
+    let site = Site::new("related-large");
+    let large = fs::File::create(site.path("large.txt")).expect("room");
+    large.set_len(16 << 20).expect("room");
+    site.write("f.h", "int f;\n");
+    let names: Vec<String> = (0..300).map(|at| format!("x{at}.c")).collect();
+    for name in &names {
+        site.write(name, "#include \"f.h\"\n");
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let words = "f.h --kind includes --direction backward --depth 2";
+    let words: Vec<&str> = words.split(' ').collect();
+    assert_eq!(site.names(&words), site.paths(&names));
+}
+
+#[test]
+fn a_directory_has_no_relations() {
+    let site = Site::new("related-directory");
+    site.write("sub/a", "a");
+    site.write("b", "b");
+    let tree = site.tree().display().to_string();
+    for (words, code) in [
+        (&["related", "sub"][..], 2),
+        (&["related", "sub", "--in", "."], 2),
+        (&["related", "sub", "--direction", "forward"], 2),
+        (&["find", tree.as_str(), "-related-to", "sub"], 1),
+    ] {
+        let ran = run(&mut site.trawl(words)).expect_code(code);
+        let is_said = ran.errors().contains("is a directory: name a file");
+        assert!(is_said && ran.errors().lines().count() == 1, "{ran}");
+        assert_eq!(ran.text(), "", "{ran}");
+    }
+}
+
 #[test]
 fn what_is_wrong_is_said() {
     let site = Site::new("related-wrong");

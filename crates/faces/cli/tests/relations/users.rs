@@ -84,3 +84,54 @@ fn what_was_learnt_is_not_named_once_it_is_closed() {
     let ran = run(site.trawl(&["related", "--json"]).args(words)).expect_code(0);
     assert_eq!((ran.text(), ran.errors()), (String::new(), String::new()));
 }
+
+/// Whoever may list a directory, but not search it, is told that its files are missing.
+#[test]
+fn files_that_cannot_be_looked_at_are_an_issue() {
+    if let Some(skip) = without_root("relations of two users") {
+        return skip.say();
+    }
+    let mut site = Site::new("related-listed-only");
+    for (name, text) in [
+        ("h.h", "int x;\n"),
+        ("v.c", "#include \"h.h\"\n"),
+        ("listed/u.c", "#include \"../h.h\"\n"),
+        ("listed/copy.h", "int x;\n"),
+    ] {
+        site.write(name, text);
+    }
+    mode(&site.path("listed"), 0o744);
+    site.who = Identity::user(BEN);
+    let ran = run(&mut site.trawl(&["related", "--json", "h.h"])).expect_code(1);
+    let found = rows(&ran).into_iter().map(|row| row.path).collect();
+    assert_eq!(site.paths(&["v.c"]), found, "{ran}");
+    // One message stands for both files.
+    let said = ran.errors();
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let why = "/listed: permission denied; check its permissions";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn the_file_that_cannot_be_read_is_named() {
+    if let Some(skip) = without_root("relations of two users") {
+        return skip.say();
+    }
+    let mut site = Site::new("related-closed-file");
+    for name in ["closed", "open", "other"] {
+        site.write(name, "1\n");
+        mode(&site.path(name), 0o644);
+    }
+    mode(&site.path("closed"), 0o600);
+    site.who = Identity::user(BEN);
+    for (file, says) in [
+        ("closed", "/closed: cannot read: permission denied"),
+        ("open", "/closed: permission denied"),
+    ] {
+        let words = ["related", file, "--kind", "same-content"];
+        let ran = run(&mut site.trawl(&words)).expect_code(1);
+        let said = ran.errors();
+        assert_eq!(said.lines().count(), 1, "{said}");
+        assert!(said.contains(says), "{said}");
+    }
+}
