@@ -176,6 +176,17 @@ pub fn stdin_is_closed() -> bool {
     IS_CLOSED[0].load(Ordering::Relaxed)
 }
 
+/// Lets a program that replaces this one see which of the three standard streams were closed: they
+/// are `/dev/null` in this one.
+pub fn pass_on_closed_streams() {
+    for (number, is_closed) in (0..).zip(closed_streams()) {
+        if is_closed {
+            // SAFETY: setting a descriptor's flags touches no memory, whatever the number.
+            unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
+        }
+    }
+}
+
 /// Returns which of the three standard streams were closed when the process began.
 pub(crate) fn closed_streams() -> [bool; 3] {
     [0, 1, 2].map(|number: usize| IS_CLOSED[number].load(Ordering::Relaxed))

@@ -114,6 +114,7 @@ pub(crate) fn hand_over(program: &str, words: &[OsString]) -> Failure {
     let name = name.map_or(OsStr::new("trawl"), OsString::as_os_str);
     let rest = rest.unwrap_or_default();
     let mut missing = None;
+    trawl_sys::process::pass_on_closed_streams();
     for path in places(program) {
         let error = Command::new(&path).arg0(name).args(rest).exec();
         match error.kind() {

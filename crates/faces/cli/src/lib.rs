@@ -90,6 +90,7 @@ mod stat;
 mod stats;
 mod token;
 mod top;
+mod unlocked;
 mod view;
 mod watch;
 mod web;
@@ -220,14 +221,18 @@ fn ask(words: Vec<OsString>) -> Option<Exit> {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are not errors and go to standard output.
-            if !error.use_stderr() && trawl_sys::process::stdout_is_closed() {
-                say("cannot write to standard output: bad file descriptor");
-                return Some(Exit::Fatal);
+            if !error.use_stderr() {
+                if trawl_sys::process::stdout_is_closed() {
+                    say("cannot write to standard output: bad file descriptor");
+                    return Some(Exit::Fatal);
+                }
+                end_quietly_on_closed_pipe();
             }
             let written = print_about_words(&error);
             if let Err(why) = &written
                 && !error.use_stderr()
             {
+                let why = failure::cause(why);
                 say(format_args!("cannot write to standard output: {why}"));
             }
             if error.use_stderr()

@@ -158,7 +158,7 @@ fn as_inherited(error: io::Error) -> io::Error {
 }
 
 /// `EBADF`, errno(3).
-const BAD_DESCRIPTOR: i32 = 9;
+pub(crate) const BAD_DESCRIPTOR: i32 = 9;
 
 impl Output {
     /// Takes standard output.

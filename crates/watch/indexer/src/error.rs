@@ -20,7 +20,11 @@ pub enum IndexerError {
     #[error("an empty path names no tree: give . for the working directory")]
     EmptyPath,
     /// A pattern of paths to leave out is invalid.
-    #[error("--exclude {}: the pattern is invalid", shown(.pattern))]
+    #[error(
+        "--exclude {}: the pattern is invalid: give a name, or an absolute path, which begins with / \
+         or a wildcard",
+        quoted(.pattern)
+    )]
     Pattern {
         /// The pattern as it was given.
         pattern: Vec<u8>,
@@ -78,6 +82,18 @@ pub enum IndexerError {
     OthersIndex {
         /// The path.
         path: Vec<u8>,
+    },
+    /// The index belongs to another user, and no rule for which snapshots to keep was given.
+    #[error(
+        "the index of {} belongs to user {owner}, who alone can see its rule: give a rule with \
+         --dry-run --keep",
+        quoted(display(.root))
+    )]
+    OthersRule {
+        /// Root of the source.
+        root: Vec<u8>,
+        /// The user that owns the index.
+        owner: trawl_model::Uid,
     },
     /// The path lies in a source that was indexed from a trace.
     #[error("{} cannot be refreshed: it was indexed from a trace", quoted(.path))]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use trawl_format::retention::{Rule, RuleAt, Verdict};
+use trawl_format::source::OwnRule;
 use trawl_format::usage::usage;
 use trawl_format::{IndexDir, SnapshotId, Source};
 use trawl_model::Timestamp;
@@ -13,7 +14,7 @@ use trawl_writer::check_bundles;
 use trawl_writer::gc::Collected;
 use trawl_writer::verify::{Scope, Verified};
 
-use crate::error::Result;
+use crate::error::{IndexerError, Result};
 use crate::event::{Event, Listener, Notice};
 
 /// Default number of snapshots that are kept for each source. The previous one may still be read by
@@ -41,12 +42,19 @@ impl Retention {
     /// snapshot and the one before.
     ///
     /// # Errors
-    /// If the source's own rule cannot be read.
+    /// If the source's own rule cannot be read, or only the owner of the index may know it.
     pub fn rule_for(&self, source: &Source) -> Result<Rule> {
-        Ok(match &self.given {
-            Some(rule) => rule.clone(),
-            None => source.retention()?.unwrap_or(Rule::last(NEWEST_KEPT)),
-        })
+        if let Some(rule) = &self.given {
+            return Ok(rule.clone());
+        }
+        match source.retention()? {
+            OwnRule::Set(rule) => Ok(rule),
+            OwnRule::Unset => Ok(Rule::last(NEWEST_KEPT)),
+            OwnRule::Hidden => Err(IndexerError::OthersRule {
+                root: source.root().to_vec(),
+                owner: source.dir().owner()?,
+            }),
+        }
     }
 }
 

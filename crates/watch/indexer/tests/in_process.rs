@@ -129,7 +129,11 @@ fn errors_say_what_to_do() {
         ..ScanOptions::default()
     };
     let error = Scanner::new(&index, &options, control(&GO_ON)).unwrap_err();
-    let text = "--exclude a/b: the pattern is invalid";
+    let pattern = trawl_text::words::quoted(b"a/b");
+    let text = format!(
+        "--exclude {pattern}: the pattern is invalid: give a name, or an absolute path, which \
+         begins with / or a wildcard"
+    );
     assert_eq!(error.to_string(), text);
     let error = refresh(&index, OsStr::new("/")).unwrap_err();
     assert!(error.to_string().ends_with("trawl index PATH indexes it"));

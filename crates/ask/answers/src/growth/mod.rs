@@ -3,7 +3,7 @@
 mod measure;
 
 use trawl_query::{AsOf, Located, SnapshotInfo};
-use trawl_session::{Completeness, Denials, Depth, Session, Sessions};
+use trawl_session::{Completeness, Depth, Part, Session, Sessions};
 
 use self::measure::measure;
 pub use self::measure::{Measured, base};
@@ -55,7 +55,7 @@ pub fn growth(
     let mut is_anywhere = false;
     for info in snapshots {
         let session = sessions.open(AsOf::Snapshot(info.id))?;
-        let (measured, lacking) = at_one_time(session, &path, by)?;
+        let (measured, lacking) = at_one_time(session, given, &path, by)?;
         is_anywhere |= measured.is_some();
         growth.completeness.add(&lacking);
         growth.times.push((info, measured.unwrap_or_default()));
@@ -69,18 +69,17 @@ pub fn growth(
 /// Measures the path in a snapshot; `None` if the path does not exist there.
 fn at_one_time(
     mut session: Session<'_>,
+    given: &[u8],
     path: &[u8],
     by: By,
 ) -> Result<(Option<Measured>, Completeness), AnswerError> {
-    session.tell_denials(Denials::Counted);
     let measured = match session.index().locate(path)? {
         Located::Found(start) => {
             let measured = measure(&session, &start, by)?;
-            session.note(&start, Depth::All)?;
+            session.note_part(&start, given, &Part::whole(Depth::All))?;
             Some(measured)
         }
         _ => None,
     };
-    session.note_unreachable(session.denied());
     Ok((measured, session.finish()))
 }

@@ -11,6 +11,8 @@ use std::io::{self, Write};
 
 use trawl_remote::rows::{Piece, Row};
 
+use crate::unlocked::Unlocked;
+
 /// Bytes that are sent together.
 const CHUNK_BYTES: usize = 256 << 10;
 
@@ -39,7 +41,7 @@ impl Sent {
     pub fn finish(&mut self) -> io::Result<()> {
         self.send_bytes()?;
         self.send(Vec::new())?;
-        io::stdout().flush()
+        Unlocked::stdout().flush()
     }
 
     fn send_bytes(&mut self) -> io::Result<()> {
@@ -58,7 +60,7 @@ impl Sent {
             key: Vec::new(),
             fields: fields.chain(rest).collect(),
         });
-        io::stdout().lock().write_all(&row.encode())
+        Unlocked::stdout().write_all(&row.encode())
     }
 }
 

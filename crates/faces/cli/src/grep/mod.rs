@@ -37,6 +37,7 @@ use crate::failure::Failure;
 use crate::members;
 use crate::output::{Device, say};
 
+use crate::unlocked::Unlocked;
 pub(crate) use options::GrepArgs;
 use options::Sort;
 
@@ -103,7 +104,7 @@ impl Spec for GrepArgs {
         let summary = searched.map_err(failure)?;
         flushed.map_err(Failure::Write)?;
         if self.stats && !self.is_json() {
-            print_stats(&summary).map_err(Failure::Write)?;
+            print_stats(&mut *out, &summary).map_err(Failure::Write)?;
         }
         Ok(match (summary.has_match, summary.problems) {
             (true, problems) if problems == 0 || self.is_quiet() => Exit::Complete,
@@ -116,8 +117,8 @@ impl Spec for GrepArgs {
 /// Returns standard output: written in large blocks, unless somebody watches.
 fn output() -> Box<dyn Write + Send> {
     match Device::of_stdout() {
-        Device::Terminal => Box::new(io::stdout()),
-        Device::Other => Box::new(BufWriter::with_capacity(OUTPUT_BYTES, io::stdout())),
+        Device::Terminal => Box::new(Unlocked::stdout()),
+        Device::Other => Box::new(BufWriter::with_capacity(OUTPUT_BYTES, Unlocked::stdout())),
     }
 }
 
@@ -513,10 +514,10 @@ impl Opener for Input {
     }
 }
 
-fn print_stats(summary: &Summary) -> io::Result<()> {
+fn print_stats(out: &mut dyn Write, summary: &Summary) -> io::Result<()> {
     let stats = &summary.stats;
     writeln!(
-        io::stdout(),
+        out,
         "\n{} matches\n{} matched lines\n{} files contained matches\n{} files searched\n{} bytes \
          searched\n{:.6} seconds",
         stats.matches(),
@@ -525,5 +526,6 @@ fn print_stats(summary: &Summary) -> io::Result<()> {
         stats.searches(),
         stats.bytes_searched(),
         stats.elapsed().as_secs_f64()
-    )
+    )?;
+    out.flush()
 }

@@ -167,9 +167,10 @@ pub(crate) struct GrepArgs {
         long,
         value_name = "N",
         default_value_t = 0,
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(0..=1024)
     )]
-    threads: usize,
+    threads: u16,
     /// Print files in this order
     #[arg(long, value_name = "ORDER", value_enum)]
     pub(super) sort: Option<Sort>,
@@ -258,7 +259,7 @@ impl GrepArgs {
             colours: Shown::if_true(colours.decide(Device::of_stdout(), no_color.as_deref())),
             nul_names: Shown::if_true(self.null),
             trimmed: Shown::if_true(self.trim),
-            threads: self.threads,
+            threads: self.threads.into(),
         })
     }
 

@@ -2,13 +2,15 @@
 
 mod render;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use trawl_answers::growth;
 use trawl_report::Schema;
-use trawl_session::Sessions;
+use trawl_session::{Notice, Options, Sessions};
 
 use crate::answer::say_no_answer;
 use crate::arguments::Manner;
@@ -17,7 +19,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::forms::{FormArgs, Offer, Rows};
 use crate::rows::{self, Report};
-use crate::scope::exit_of;
+use crate::scope::{exit_of, say_notice};
 use crate::settings;
 
 use self::render::{SCHEMA, Series};
@@ -119,7 +121,17 @@ pub(crate) fn run(
     let mut report = rows::report(&SCHEMA, args.form.form());
     report.begin()?;
     manner.prepare();
-    let sessions = Sessions::new(settings::indexes_to_ask(index)?, manner.options());
+    let told = RefCell::new(BTreeSet::new());
+    // Most directories are the same in all snapshots.
+    let say_once = |notice: Notice| match notice {
+        Notice::Denied { .. } if !told.borrow_mut().insert(notice.to_string()) => {}
+        notice => say_notice(notice),
+    };
+    let options = Options {
+        listener: &say_once,
+        ..manner.options()
+    };
+    let sessions = Sessions::new(settings::indexes_to_ask(index)?, options);
     let mut exit = Exit::Complete;
     for given in &args.paths {
         exit = exit.and(one(&sessions, given, args.by, &mut report)?);

@@ -85,8 +85,8 @@ pub(crate) struct IndexArgs {
     cross_file_systems: bool,
     /// Leave out names or paths that match GLOB
     ///
-    /// GLOB is a shell pattern for a name or, if it contains a slash, for a whole path. The
-    /// source's next scans use it, too.
+    /// GLOB is a shell pattern for a name or, if it contains a slash, for a whole path. Paths are
+    /// absolute, so it then begins with / or a wildcard. The source's next scans use it, too.
     #[arg(long, value_name = "GLOB")]
     exclude: Vec<OsString>,
     /// Leave nothing out, regardless of earlier scans

@@ -11,6 +11,7 @@ use trawl_profile::Recording;
 use super::{ExportArgs, open, parquet};
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::unlocked::Unlocked;
 
 /// Pixels for each CSS pixel in a PNG file.
 pub(super) const SCALE: f64 = 2.0;
@@ -68,7 +69,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<Exit, Failure> {
     match &args.output {
         Some(path) => write(path, &bytes)?,
         None => {
-            let mut out = std::io::stdout();
+            let mut out = Unlocked::stdout();
             let done = out.write_all(&bytes).and_then(|()| out.flush());
             done.map_err(Failure::Write)?;
         }

@@ -109,9 +109,10 @@ pub(crate) struct SetArgs {
         long,
         value_name = "N",
         default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(0..=1024),
         requires = "command"
     )]
-    jobs: usize,
+    jobs: u16,
     /// Pass at most N members to a command with {} +
     #[arg(short = 'n', long, value_name = "N", requires = "command")]
     max_args: Option<NonZeroUsize>,

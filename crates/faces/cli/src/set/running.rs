@@ -1,6 +1,5 @@
 //! Runs a command on the members of a set.
 
-use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +20,7 @@ use crate::exit::Exit;
 use crate::failure::{Failure, cause, quoted, shown};
 use crate::index::progress::{ProgressWhen, Shown, Style, counted};
 use crate::output::{Device, say};
+use crate::unlocked::Unlocked;
 
 /// Number of failing members that are named.
 const NAMED_MAX: u64 = 10;
@@ -67,7 +67,7 @@ pub(super) fn run(
         failed: AtomicU64::new(0),
         named: AtomicU64::new(0),
     };
-    let mut output = io::stdout();
+    let mut output = Unlocked::stdout();
     let progress = shown_progress(args.progress, &counts);
     let applied = apply(
         &set,
@@ -95,8 +95,8 @@ pub(super) fn run(
     Ok(Exit::from_issues(applied.failed + applied.problems))
 }
 
-fn jobs(wished: usize) -> NonZeroUsize {
-    NonZeroUsize::new(wished)
+fn jobs(wished: u16) -> NonZeroUsize {
+    NonZeroUsize::new(wished.into())
         .or_else(|| std::thread::available_parallelism().ok())
         .unwrap_or(NonZeroUsize::MIN)
 }

@@ -1,5 +1,8 @@
 //! Properties that all questions share: paths, completeness, formats, errors.
 
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+
 use trawl_testkit::oracle;
 
 use crate::site::{Site, objects};
@@ -323,6 +326,20 @@ fn find_counts_blocks_as_posixly_correct_asks() {
     assert_eq!(lines(ours), lines(theirs));
 }
 
+#[test]
+fn help_without_a_reader_ends_quietly() {
+    let site = Site::empty("answers-help");
+    for words in [&["--help"][..], &["--version"], &["index", "--help"]] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut command = site.command();
+        command.args(words).stdout(writer).stderr(Stdio::piped());
+        let ended = command.spawn().unwrap().wait_with_output().unwrap();
+        assert_eq!(ended.status.signal(), Some(13), "{words:?}: {ended:?}");
+        assert!(ended.stderr.is_empty(), "{words:?}: {ended:?}");
+    }
+}
+
 /// A shell starts the program without standard output.
 #[test]
 fn output_that_was_never_open_is_an_error() {
@@ -338,8 +355,18 @@ fn output_that_was_never_open_is_an_error() {
         ("stats", 2),
         ("sources", 2),
         ("completions bash", 2),
+        // Another program writes this.
+        ("ls --arrow", 2),
+        ("grep x f", 2),
+        ("grep -c x f", 2),
+        ("grep --json x f", 2),
+        ("grep -q --stats x f", 2),
+        ("set f", 2),
+        ("set -j2 f -- cat {}", 2),
         // Nothing must be written.
         ("find . -name nothing", 0),
+        ("grep -q x f", 0),
+        ("set -j2 f -- true {}", 0),
     ] {
         let mut command = trawl_testkit::oracle::command("sh");
         command

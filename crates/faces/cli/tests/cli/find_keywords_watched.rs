@@ -13,7 +13,7 @@ use trawl_testkit::oracle::{self, Identity, Ran};
 
 use crate::grep_text::{SETTLED, doc};
 use crate::site::files_below;
-use crate::watch::Watched;
+use crate::watch::{Watched, patiently};
 
 const FILES: usize = 120;
 /// Longest wait for packs to follow. The daemon rests for twenty times as long as it took to write
@@ -42,7 +42,7 @@ fn watched() -> Option<Watched> {
     let words = ["index", "--quiet", "--keywords"];
     watched.trawl(&words).expect_code(0);
     watched.start(|_| {});
-    watched.trawl(&["find", "--fresh=60s"]).expect_code(0);
+    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
     Some(watched)
 }
 

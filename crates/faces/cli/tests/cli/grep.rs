@@ -148,7 +148,8 @@ fn sorted_output_does_not_depend_on_the_threads() {
     let site = site("grep-threads");
     let one = site.run("grep -n --sort path -j 1 foo .");
     assert!(one.stdout.len() > 1000, "{one}");
-    for threads in [2, 7] {
+    // 0 stands for the number of processors.
+    for threads in [0, 2, 7] {
         let many = site.run(&format!("grep -n --sort path -j {threads} foo ."));
         assert_eq!(many.stdout, one.stdout);
     }
@@ -172,6 +173,8 @@ fn mistakes_name_the_remedy() {
         ("grep -P x .", "-P is not supported"),
         ("grep [ .", "cannot read the pattern"),
         ("grep --encoding nonsense x .", "cannot use the encoding"),
+        ("grep -j 1025 x .", "1025 is not in 0..=1024"),
+        ("grep -j 1000000 x .", "1000000 is not in 0..=1024"),
     ] {
         let ran = site.run(line);
         assert_eq!(ran.code, Some(2), "{ran}");

@@ -15,7 +15,7 @@ use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::without_program;
 
 use crate::site::files_below;
-use crate::watch::Watched;
+use crate::watch::{Watched, patiently};
 
 const FILES: usize = 300;
 /// Files must be this old to be covered.
@@ -50,7 +50,7 @@ fn watched() -> Option<Watched> {
         .expect_code(0);
     watched.start(|_| {});
     // The daemon is behind no more.
-    watched.trawl(&["find", "--fresh=60s"]).expect_code(0);
+    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
     Some(watched)
 }
 

@@ -93,6 +93,20 @@ fn options_leave_out_and_go_across() {
 }
 
 #[test]
+fn invalid_exclusions_are_quoted_and_told_the_remedy() {
+    let site = small("exclusions");
+    for (pattern, shown) in [("", "‘’"), ("/", "‘/’"), ("d/e", "‘d/e’")] {
+        let ran = site.trawl(&["index", "--exclude", pattern, "."]);
+        assert_eq!(ran.code, Some(2), "{ran}");
+        let says = format!(
+            "--exclude {shown}: the pattern is invalid: give a name, or an absolute path, which \
+             begins with / or a wildcard\n"
+        );
+        assert!(ran.errors().contains(&says), "{ran}");
+    }
+}
+
+#[test]
 fn several_roots_are_several_sources_and_one_missing_does_not_stop_the_others() {
     let site = small("roots");
     let ran = site.run("index --quiet d nowhere e").expect_code(2);

@@ -474,4 +474,11 @@ fn exports_are_what_their_readers_expect() {
         .run("profile export --as json -o out ../recording")
         .expect_code(0);
     assert!(ran.stdout.is_empty() && Path::new(&out).exists(), "{ran}");
+    // A shell starts the program without standard output.
+    let program = env!("CARGO_BIN_EXE_trawl");
+    let line = format!("{program} profile export --as json ../recording >&-");
+    let mut command = oracle::command("sh");
+    command.args(["-c", &line]).current_dir(site.tree());
+    let ran = oracle::run(&mut command).expect_code(2);
+    assert!(ran.errors().contains("bad file descriptor"), "{ran}");
 }

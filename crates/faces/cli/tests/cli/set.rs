@@ -67,7 +67,8 @@ fn commands_get_every_member_once() {
     let theirs = bash(&site, r#"for f in ./*.c; do cat "$f"; echo; done"#);
     let theirs = sorted(&theirs, b'\n');
     let script = "cat \"$1\"; echo";
-    for jobs in ["1", "4"] {
+    // 0 stands for the number of processors.
+    for jobs in ["0", "1", "4"] {
         let ran = site.trawl(&[
             "set", "-j", jobs, "*.c", "--", "sh", "-c", script, "x", "{}",
         ]);
@@ -120,6 +121,17 @@ fn outputs_are_whole_and_in_order() {
         "yes | head -c 100000000",
     ]);
     assert_eq!(ran.stdout.len(), 200_000_000);
+}
+
+#[test]
+fn more_jobs_than_make_sense_are_refused() {
+    let site = odd("set-jobs");
+    for jobs in ["1025", "1000000"] {
+        let ran = site.trawl(&["set", "-j", jobs, "a.c", "--", "cat", "{}"]);
+        assert_eq!((ran.code, ran.text()), (Some(2), String::new()), "{ran}");
+        let says = format!("{jobs} is not in 0..=1024");
+        assert!(ran.errors().contains(&says), "{ran}");
+    }
 }
 
 #[test]

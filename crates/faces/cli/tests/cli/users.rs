@@ -175,6 +175,36 @@ fn who_cannot_read_all_of_an_index_is_told_so_and_not_that_it_is_damaged() {
     );
 }
 
+/// A rule that the user may not see is not taken for one that was never set.
+#[test]
+fn the_rule_of_somebody_elses_index_is_not_guessed() {
+    if let Some(skip) = without_root("somebody else's index") {
+        return skip.say();
+    }
+    let site = half_private("rule-others");
+    for _ in 0..3 {
+        site.run("index --quiet --keep 100 .").expect_code(0);
+    }
+    let ask = |words: &[&str]| {
+        let mut command = Identity::user(USER).command(site.scratch.join("trawl"));
+        command.args(words).env("TRAWL_INDEX", site.index_dir());
+        oracle::run(&mut command)
+    };
+    for words in [&["gc", "--dry-run"][..], &["index", "--gc", "--dry-run"]] {
+        let ran = ask(words).expect_code(2);
+        assert_eq!(ran.text(), "");
+        let says = "belongs to user 0, who alone can see its rule";
+        assert!(ran.errors().contains(says), "{ran}");
+        assert!(ran.errors().contains("--keep"), "{ran}: it says what to do");
+    }
+    let ran = ask(&["gc", "--dry-run", "--keep", "1"]).expect_code(0);
+    let says = "last=1 would remove 2 snapshots";
+    assert!(ran.text().contains(says), "{ran}");
+    let ran = site.run("gc --dry-run").expect_code(0);
+    let says = "last=100 would remove 0 snapshots";
+    assert!(ran.text().contains(says), "{ran}");
+}
+
 /// A user's directory with a list that no file of the index can have does not keep the index from
 /// being made for others.
 #[test]

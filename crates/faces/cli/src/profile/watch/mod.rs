@@ -22,6 +22,7 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::live;
 use crate::output::say;
+use crate::unlocked::Unlocked;
 
 /// How soon an interrupt or another size of the terminal is noticed.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -105,7 +106,7 @@ impl Watching {
 
     /// Prints a table for each interval.
     fn print(&mut self) -> Result<(), Failure> {
-        let mut out = std::io::stdout();
+        let mut out = Unlocked::stdout();
         while !self.is_over() && !self.has_ended {
             self.has_ended = match self.watch.end() {
                 Some(end) => {
