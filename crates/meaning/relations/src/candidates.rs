@@ -60,8 +60,15 @@ pub(crate) fn name(path: &Path) -> String {
 
 fn list(directory: &Path, left: &mut Vec<PathBuf>, all: &mut Candidates) -> io::Result<()> {
     let mut unseen = None;
+    let mut ended = Ok(());
     for entry in fs::read_dir(directory)? {
-        let entry = entry?;
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                ended = Err(error);
+                break;
+            }
+        };
         let found = match entry.metadata() {
             Ok(found) => found,
             Err(error) => {
@@ -92,5 +99,5 @@ fn list(directory: &Path, left: &mut Vec<PathBuf>, all: &mut Candidates) -> io::
         let what = format!("cannot look at files in {directory}: {why}{advice}");
         all.issues.push(what);
     }
-    Ok(())
+    ended
 }

@@ -163,11 +163,16 @@ fn search(
 /// another one.
 fn hidden(starts: &[Vec<u8>], own: &[u8]) -> Vec<Vec<u8>> {
     let mut points = vec![own.to_vec()];
+    // Without the table, a search that comes to another mount of views ends with an error.
     let mounts = mount_table::read().unwrap_or_default().into_iter();
     points.extend(mounts.filter(is_of_views).map(|mount| mount.point));
     let path = |bytes| Path::new(OsStr::from_bytes(bytes));
     let mut hidden = Vec::new();
     for start in starts {
+        // A link is entered only if a slash follows it.
+        if !start.ends_with(b"/") && path(start).is_symlink() {
+            continue;
+        }
         // The search spells what is below a link as below the link.
         let real = fs::canonicalize(path(start)).unwrap_or_else(|_| path(start).into());
         for point in &points {

@@ -119,10 +119,7 @@ impl Store {
     /// # Errors
     /// If there is none, or its file cannot be written.
     pub fn remove(&self, name: &str, scope: Scope) -> Result<(), ViewError> {
-        let path = match scope {
-            Scope::Own => self.file(scope, name)?,
-            Scope::System => self.for_everybody().view(name)?.path,
-        };
+        let path = self.file(scope, name)?;
         let mut is_found = false;
         change(&path, scope, |lines| {
             let before = lines.len();
@@ -139,19 +136,16 @@ impl Store {
     fn file(&self, scope: Scope, name: &str) -> Result<PathBuf, ViewError> {
         match scope {
             Scope::Own => self.own.clone().ok_or(ViewError::NoHome),
-            // In another file it might not count beside the line that is there.
-            Scope::System => match self.for_everybody().view(name) {
-                Ok(defined) => Ok(defined.path),
-                Err(_) => Ok(self.system.join(name)),
-            },
-        }
-    }
-
-    /// Returns the definitions that no user's own ones hide.
-    fn for_everybody(&self) -> Store {
-        Store {
-            own: None,
-            system: self.system.clone(),
+            // The first line with this name counts, even if it is invalid.
+            Scope::System => {
+                let has_line = |path: &PathBuf| {
+                    let text = read(path).unwrap_or_default();
+                    text.lines().any(|line| defines(line, name))
+                };
+                let files = system_files(&self.system).unwrap_or_default();
+                let file = files.into_iter().find(has_line);
+                Ok(file.unwrap_or_else(|| self.system.join(name)))
+            }
         }
     }
 }

@@ -23,7 +23,7 @@ const PROBES: u32 = 5;
 const PATHS_MOST: usize = 2048;
 
 /// Hash of a directory to look up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirKey(u64);
 
 impl DirKey {

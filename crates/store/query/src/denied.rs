@@ -2,20 +2,19 @@
 //!
 //! The dirs table names the candidates (column `restricted`), so that few rows are looked at. Rows
 //! of directories are read only where that column does not help: in segments of older programs,
-//! below directories with too many candidates, for a superuser of little power, who may read rows
-//! that the kernel would not show, and in older snapshots that were made stricter ([`Listed`]).
+//! below directories with too many candidates, and for a superuser of little power, who may read
+//! rows that the kernel would not show. In older snapshots, `closed_since` finds more.
 
 use crate::asker::{Asker, asker};
+use crate::closed_since::{closed_since, is_closed_since};
 use crate::error::Result;
 use crate::index::{Index, Start, View};
-use crate::locate::{Reach, Span, find, scope};
+use crate::locate::{Reach, Span, scope};
 use crate::permission::{Access, Judge};
 use crate::segment::{Scratch, SegmentFile, read_dirs};
 use crate::walk::{Listing, Request, check_cancelled_by};
-use std::collections::HashMap;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::AtomicBool;
-use trawl_format::DirKey;
 use trawl_format::restricted::{Restricted, Value, decode};
 use trawl_format::schema::{DirColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
@@ -60,7 +59,7 @@ impl Index {
         };
         let mut judge = Judge::of(&start.view);
         if judge.judge(&own, || start.path.clone()) != Access::Full
-            || is_closed_since(&start.view, &start.path, &mut Scratch::default())?
+            || is_closed_since(&start.view, &start.path)?
         {
             let _ = visit(&start.path);
             return Ok(());
@@ -69,9 +68,17 @@ impl Index {
         if request.max_depth == Some(1) {
             return Ok(());
         }
-        let listed = Listed::of(start, request)?;
-        if asker() == Asker::Limited || listed.is_some() {
-            return self.denied_around(start, request, listed.as_ref(), visit);
+        if asker() == Asker::Limited {
+            return self.denied_around(start, request, visit);
+        }
+        let mut is_over = false;
+        closed_since(start, request, &mut judge, &mut |path| {
+            let flow = visit(path);
+            is_over = flow.is_break();
+            flow
+        })?;
+        if is_over {
+            return Ok(());
         }
         let unnamed = match Candidates::new(start, request)? {
             Some(candidates) => {
@@ -84,8 +91,7 @@ impl Index {
             }
             None => None,
         };
-        let around = (unnamed.as_ref(), None);
-        self.denied_by_rows(start, request, around, |paths| {
+        self.denied_by_rows(start, request, unnamed.as_ref(), |paths| {
             paths.iter().try_for_each(|path| visit(path))
         })
     }
@@ -96,11 +102,10 @@ impl Index {
         &self,
         start: &Start,
         request: &DeniedRequest<'_>,
-        listed: Option<&Listed>,
         mut visit: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<()> {
         let mut closed = Subtrees::new();
-        self.denied_by_rows(start, request, (None, listed), |paths| {
+        self.denied_by_rows(start, request, None, |paths| {
             closed.extend(paths);
             ControlFlow::Continue(())
         })?;
@@ -108,13 +113,12 @@ impl Index {
         Ok(())
     }
 
-    /// Judges the rows of directories below `start`, or those in `only`. With `listed`, directories
-    /// that were closed later count, too.
+    /// Judges the rows of directories below `start`, or those in `only`.
     fn denied_by_rows<'a>(
         &self,
         start: &'a Start,
         request: &DeniedRequest<'_>,
-        (only, listed): (Option<&Regions>, Option<&Listed>),
+        only: Option<&Regions>,
         mut take: impl FnMut(Vec<Vec<u8>>) -> ControlFlow<()>,
     ) -> Result<()> {
         let walk = Request {
@@ -126,10 +130,7 @@ impl Index {
             let (batch, dir) = (listing.batch, listing.dir.path);
             let rows = listing.range.clone().map(|at| Row { batch, at, dir });
             let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
-            let closed = dirs.filter(|row| {
-                judge.judge(row, || row.path()) != Access::Full
-                    || listed.is_some_and(|listed| listed.lacks(row))
-            });
+            let closed = dirs.filter(|row| judge.judge(row, || row.path()) != Access::Full);
             let paths = closed.map(|row| row.path());
             found
                 .paths
@@ -138,84 +139,6 @@ impl Index {
         self.walk(start, &walk, work, |found: Unlistable<'a>| {
             take(found.paths)
         })
-    }
-}
-
-/// Returns whether a directory that can be seen in an older snapshot was closed to the asker later:
-/// see [`Listed`].
-pub(crate) fn is_closed_since(view: &View, dir: &[u8], scratch: &mut Scratch) -> Result<bool> {
-    if !is_stricter(view) || device_of_listed(view, dir, scratch)?.is_some() {
-        return Ok(false);
-    }
-    let above = path::split(dir).filter(|_| dir != view.root());
-    let device = match above {
-        Some((above, _)) => device_of_listed(view, above, scratch)?,
-        None => None,
-    };
-    let row = find(view, dir, scratch)?;
-    let row = row.as_ref().map(|batch| Row {
-        batch,
-        at: 0,
-        dir: b"",
-    });
-    Ok(row.is_some_and(|row| device.is_none_or(|device| device == row.dev().as_u64())))
-}
-
-/// Returns the device of a directory that the view lists.
-fn device_of_listed(view: &View, dir: &[u8], scratch: &mut Scratch) -> Result<Option<u64>> {
-    for Span { segment, dirs } in scope(view, dir, Reach::Itself, scratch)? {
-        if let Some(file) = view.file(segment, Table::Dirs)? {
-            let one = dirs.start..dirs.end.min(dirs.start + 1);
-            let chunk = read_dirs(&file, one, &[DirColumn::OwnDev], scratch)?;
-            return Ok(Some(chunk.number(0, 0)));
-        }
-    }
-    Ok(None)
-}
-
-/// Returns whether a part of the view may be hidden by permissions that were set after its snapshot.
-fn is_stricter(view: &View) -> bool {
-    view.is_partial() && view.info().revision.is_some()
-}
-
-/// The directories that a view lists, with their devices. A snapshot that was made stricter still has
-/// the rows of directories that were closed later, with their permissions of then; only that they are
-/// not listed shows that they are closed. A mount point that was not entered is not listed either:
-/// it lies on another device than its directory.
-struct Listed(HashMap<DirKey, u64>);
-
-impl Listed {
-    /// Returns `None` if the permissions in the rows tell everything.
-    fn of(start: &Start, request: &DeniedRequest<'_>) -> Result<Option<Listed>> {
-        let view: &View = &start.view;
-        if !is_stricter(view) {
-            return Ok(None);
-        }
-        let mut scratch = Scratch::default();
-        let mut listed = HashMap::new();
-        for Span { segment, dirs } in scope(view, &start.path, Reach::Subtree, &mut scratch)? {
-            let Some(file) = view.file(segment, Table::Dirs)? else {
-                continue;
-            };
-            for start in dirs.clone().step_by(CHUNK_ROWS as usize) {
-                check_cancelled_by(request.cancel)?;
-                let rows = start..dirs.end.min(start + CHUNK_ROWS);
-                let chunk = read_dirs(&file, rows, &[DirColumn::OwnDev], &mut scratch)?;
-                let dirs = (0..chunk.len()).map(|at| {
-                    let device = chunk.number(0, at);
-                    (DirKey::of(chunk.path.get(at)), device)
-                });
-                listed.extend(dirs);
-            }
-        }
-        Ok(Some(Listed(listed)))
-    }
-
-    /// Returns whether a directory is not listed, though it lies on the device of its directory.
-    fn lacks(&self, row: &Row<'_>) -> bool {
-        let above = self.0.get(&DirKey::of(row.dir));
-        !self.0.contains_key(&DirKey::of(&row.path()))
-            && above.is_none_or(|device| *device == row.dev().as_u64())
     }
 }
 
@@ -335,7 +258,6 @@ fn rows_to_judge<'a>(request: &DeniedRequest<'a>) -> Request<'a> {
             Column::Uid,
             Column::Gid,
             Column::Acl,
-            Column::Dev,
         ]),
         filter: Filter {
             clauses: vec![Clause::directories()],

@@ -75,7 +75,7 @@ impl Index {
 }
 
 /// True for what happens only to a question that goes into a directory.
-fn lists(op: Op) -> bool {
+pub(crate) fn lists(op: Op) -> bool {
     matches!(op, Op::OpenDir | Op::ReadDir)
 }
 

@@ -33,6 +33,7 @@
 mod as_of;
 mod asker;
 mod blocks;
+mod closed_since;
 mod decode;
 mod denied;
 mod directories;

@@ -1,7 +1,7 @@
 //! Finds single entries by path, and the directories of a subtree, by reading
 //! few pages.
 
-use crate::denied::is_closed_since;
+use crate::closed_since::is_closed_since;
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge, shown};
@@ -83,7 +83,7 @@ pub(crate) fn locate(
     let Some(row) = find(view, wanted, scratch)? else {
         let nearest = nearest_above(view, wanted, scratch)?;
         let nearest = nearest.as_ref().map(|(dir, row)| (*dir, row));
-        return why_missing(view, nearest, &mut Judge::of_reader(view), scratch);
+        return why_missing(view, nearest, &mut Judge::of_reader(view));
     };
     let is_dir = first_row(&row).file_type() == FileType::Directory;
     Ok(Some(shown(Located::Found(Box::new(Start {
@@ -157,7 +157,6 @@ pub(crate) fn why_missing<'v>(
     view: &'v Arc<View>,
     nearest: Option<(&[u8], &RowBatch)>,
     judge: &mut Judge<'v>,
-    scratch: &mut Scratch,
 ) -> Result<Option<Located>> {
     let missing = || Located::Missing {
         root: view.root().to_vec(),
@@ -170,7 +169,7 @@ pub(crate) fn why_missing<'v>(
         return Ok(Some(Located::NotDirectory { path: dir }));
     }
     Ok(Some(match judge.judge(&row, || dir.clone()) {
-        Access::Full if is_closed_since(view, &dir, scratch)? => Located::Denied { dir },
+        Access::Full if is_closed_since(view, &dir)? => Located::Denied { dir },
         Access::Full => missing(),
         Access::None if view.is_partial() => Located::Denied { dir },
         // A scan run by this user could not see the entry either.

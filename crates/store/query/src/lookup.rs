@@ -122,7 +122,7 @@ fn look_up_in(
     for at in missing {
         let known = |dir| Some((dir, above.get(dir)?.as_ref()?));
         let nearest = path::ancestors(&paths[at]).find_map(known);
-        found[at] = why_missing(view, nearest, &mut judge, scratch)?;
+        found[at] = why_missing(view, nearest, &mut judge)?;
     }
     Ok(())
 }

@@ -61,8 +61,8 @@ pub struct ValueIn {
 impl View {
     /// Returns all live attribute values of entries in the listing of `dir`, in
     /// the order of each shard. Values of a directory behind a barrier are
-    /// returned again from there. Returns `None` if the values have more than
-    /// `most` bytes.
+    /// returned again from there. Returns `None` if the values take more
+    /// than `most` bytes of memory.
     pub fn values_in(&self, dir: &[u8], most: usize) -> Result<Option<Vec<ValueIn>>> {
         let mut scratch = Scratch::default();
         let (mut values, mut bytes) = (Vec::new(), 0);
@@ -75,15 +75,19 @@ impl View {
                 let chunk = xattrs::Chunk::read(&file, rows, &mut scratch)?;
                 let there = (0..chunk.name.len()).filter(|row| chunk.dir.get(*row) == dir);
                 for row in there {
-                    bytes += chunk.value.get(row).len();
-                    if bytes > most {
-                        return Ok(None);
-                    }
-                    values.push(ValueIn {
+                    let value = ValueIn {
                         name: chunk.name.get(row).to_vec(),
                         attr: chunk.attr.get(row).to_vec(),
                         value: chunk.value.get(row).to_vec(),
-                    });
+                    };
+                    bytes += size_of::<ValueIn>()
+                        + value.name.len()
+                        + value.attr.len()
+                        + value.value.len();
+                    if bytes > most {
+                        return Ok(None);
+                    }
+                    values.push(value);
                 }
             }
         }

@@ -458,34 +458,10 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
             row: self.start.row.clone(),
             is_dir: true,
         };
-        let mut listed = HashSet::new();
-        let request = DirRequest {
-            max_depth: Some(1),
-            ..self.dir_request()
-        };
-        let mut stream = DirStream::new(&inner, &request, Facts::Usage)?;
-        while let Some(directory) = stream.next()? {
-            listed.insert(directory.path);
-        }
-        let request = Request {
-            columns: OF_DIRECTORY,
-            max_depth: Some(1),
-            cancel: self.request.cancel,
-            ..Request::default()
-        };
-        let mut plan = Plan::new(&inner, &request)?;
-        let mut scratch = Scratch::default();
         let mut unlisted = Vec::new();
-        while let Some(morsel) = plan.next_morsel()? {
-            let decoded = decode(&inner.view, &morsel, &request, &mut scratch)?;
-            decoded.for_each_listing(&morsel, &request, |listing| {
-                let (batch, dir) = (listing.batch, listing.dir.path);
-                let rows = listing.range.clone().map(|at| Row { batch, at, dir });
-                let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
-                let dirs = dirs.map(|row| (row.path(), Usage::of_row(&row)));
-                unlisted.extend(dirs.filter(|(path, _)| !listed.contains(path)));
-            });
-        }
+        unlisted_in(&inner, OF_DIRECTORY, self.request.cancel, |row| {
+            unlisted.push((row.path(), Usage::of_row(row)));
+        })?;
         Ok(unlisted)
     }
 
@@ -513,4 +489,43 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
         }
         Ok(ControlFlow::Break(()))
     }
+}
+
+/// Gives the rows of directories directly in `dir` that are not listed, with these columns, among them
+/// the name and the mode.
+pub(crate) fn unlisted_in(
+    dir: &Start,
+    columns: ColumnSet,
+    cancel: Option<&AtomicBool>,
+    mut visit: impl FnMut(&Row<'_>),
+) -> Result<()> {
+    let mut listed = HashSet::new();
+    let request = DirRequest {
+        max_depth: Some(1),
+        order: Order::Forward,
+        cancel,
+    };
+    let mut stream = DirStream::new(dir, &request, Facts::Usage)?;
+    while let Some(directory) = stream.next()? {
+        listed.insert(directory.path);
+    }
+    let request = Request {
+        columns,
+        max_depth: Some(1),
+        cancel,
+        ..Request::default()
+    };
+    let mut plan = Plan::new(dir, &request)?;
+    let mut scratch = Scratch::default();
+    while let Some(morsel) = plan.next_morsel()? {
+        let decoded = decode(&dir.view, &morsel, &request, &mut scratch)?;
+        decoded.for_each_listing(&morsel, &request, |listing| {
+            let (batch, dir) = (listing.batch, listing.dir.path);
+            let rows = listing.range.clone().map(|at| Row { batch, at, dir });
+            let dirs = rows.filter(|row| row.file_type() == FileType::Directory);
+            dirs.filter(|row| !listed.contains(&row.path()))
+                .for_each(|row| visit(&row));
+        });
+    }
+    Ok(())
 }

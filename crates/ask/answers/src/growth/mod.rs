@@ -3,7 +3,7 @@
 mod measure;
 
 use trawl_query::{AsOf, Located, SnapshotInfo};
-use trawl_session::{Completeness, Depth, Part, Session, Sessions};
+use trawl_session::{Completeness, Depth, Missing, Notice, Part, Session, Sessions};
 
 use self::measure::measure;
 pub use self::measure::{Measured, base};
@@ -78,6 +78,14 @@ fn at_one_time(
             let measured = measure(&session, &start, by)?;
             session.note_part(&start, given, &Part::whole(Depth::All))?;
             Some(measured)
+        }
+        Located::Denied { .. } | Located::Hidden { .. } => {
+            (session.listener())(Notice::Missing {
+                given: given.to_vec(),
+                why: Missing::Denied,
+            });
+            session.note_unreachable(1);
+            None
         }
         _ => None,
     };

@@ -124,7 +124,8 @@ pub(crate) fn run(
     let told = RefCell::new(BTreeSet::new());
     // Most directories are the same in all snapshots.
     let say_once = |notice: Notice| match notice {
-        Notice::Denied { .. } if !told.borrow_mut().insert(notice.to_string()) => {}
+        Notice::Denied { .. } | Notice::Missing { .. }
+            if !told.borrow_mut().insert(notice.to_string()) => {}
         notice => say_notice(notice),
     };
     let options = Options {

@@ -226,6 +226,13 @@ fn a_definition_for_everybody_counts() {
     let text = fs::read_to_string(directory.join("10-site")).unwrap();
     assert_eq!(text, "kept = /srv\nzed = /srv -name new\n");
     assert!(!directory.join("zed").exists());
+    // A line that is no longer valid is replaced where it is.
+    let text = format!("worn = /srv -newer ref\n{text}");
+    fs::write(directory.join("10-site"), text).unwrap();
+    view(&site, &["list", &definitions]).expect_code(1);
+    define("worn").expect_code(0);
+    let listed = view(&site, &["list", &definitions]).expect_code(0).text();
+    assert!(listed.contains("worn\tall\t/srv -name new\n"), "{listed}");
     // One's own view of that name is another one.
     view(&site, &["define", "zed", "/srv"]).expect_code(0);
     view(&site, &["remove", "--system", &definitions, "zed"]).expect_code(0);

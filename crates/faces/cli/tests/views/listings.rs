@@ -208,11 +208,14 @@ fn mounts_of_views_are_left_out_of_views() {
     let (other, link) = (site.scratch.join("other"), site.tree().join("link"));
     fs::create_dir(&other).unwrap();
     std::os::unix::fs::symlink(&top, &link).unwrap();
+    let to_mount = site.tree().join("to-mount");
+    std::os::unix::fs::symlink(&other, &to_mount).unwrap();
     let (top, link) = (top.to_str().unwrap(), link.to_str().unwrap());
     let questions = [
         ("min", format!("{top} -mindepth 2 -name *.c")),
         ("all", format!("{top} -name *.c")),
         ("linked", format!("{link}/ -name *.c")),
+        ("unfollowed", format!("{} -name to*", to_mount.display())),
     ];
     let lines = questions
         .iter()

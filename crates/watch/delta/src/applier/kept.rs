@@ -30,7 +30,7 @@ const NAMES_MOST: u64 = 1 << 15;
 const BATCH_ROWS: usize = 1 << 15;
 /// Bytes of names, link targets and attribute values at which a batch ends.
 const BATCH_BYTES: usize = 16 << 20;
-/// A directory whose attribute values have more bytes is listed as a whole, which needs less memory.
+/// A directory whose attribute values take more bytes is listed as a whole, which needs less memory.
 const VALUES_BYTES_MOST: usize = 32 << 20;
 /// Initial capacity per row for its names, in bytes.
 const NAME_BYTES: usize = 24;
