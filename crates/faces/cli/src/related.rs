@@ -350,8 +350,10 @@ fn asked(
 
 /// Returns the directories below which copies and references of a file are looked for.
 fn places_of(file: &Path, given: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    // What is not a file is refused before anything is searched.
+    let own = start(file)?;
     match given {
-        [] => Ok(Vec::from_iter(start(file)?.parent().map(PathBuf::from))),
+        [] => Ok(Vec::from_iter(own.parent().map(PathBuf::from))),
         given => given.iter().map(|path| plain(path)).collect(),
     }
 }

@@ -91,9 +91,9 @@ pub(crate) fn asker(thread: u32, uid: u32, gid: u32) -> Result<User, Elsewhere> 
     Ok(status.user)
 }
 
-/// What is the same for processes that see the same, in their directories of `/proc`. The root
-/// directory comes last: in a user namespace of its own, every process can choose it, and a look at one
-/// in our mount would wait for us.
+/// Files below `/proc/PID` that are the same for two processes that see the same files under the same
+/// paths. The root directory is compared last: a process in a user namespace of its own can choose any,
+/// and stat(2) of one in our mount would wait for our own answer.
 const SIGHT: [&str; 3] = ["ns/mnt", "ns/user", "root/"];
 
 /// Returns the device and inode of a part of what a process sees.

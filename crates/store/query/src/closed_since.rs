@@ -22,7 +22,7 @@ use std::sync::Arc;
 use trawl_format::schema::{DirColumn, Table};
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::path;
-use trawl_model::rows::{Row, RowBatch};
+use trawl_model::rows::Row;
 
 /// The columns that tell whether a directory was closed later.
 const COLUMNS: ColumnSet = ColumnSet::of(&[
@@ -56,14 +56,14 @@ pub(crate) fn is_closed_since(view: &Arc<View>, dir: &[u8]) -> Result<bool> {
         at: 0,
         dir: b"",
     };
-    // What is above the root is not known.
+    // The view has no listing of the directory above its root.
     let above = path::split(dir).filter(|_| dir != view.root());
     let (above, device) = match above {
         Some((above, _)) => (above, device_of_listed(view, above, &mut scratch)?),
         None => (dir, None),
     };
     let is_here = device.is_none_or(|device| device == row.dev().as_u64());
-    let unread = unread(&at(view, above))?;
+    let unread = unread(&Start::at(view, above))?;
     Ok(is_here && !unread.contains(dir) && !unread.contains(above))
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn closed_since(
             }
             let device = device_of_listed(&start.view, &ended.path, &mut Scratch::default())?;
             let mut closed = Vec::new();
-            let inner = at(&start.view, &ended.path);
-            unlisted_in(&inner, COLUMNS, request.cancel, |row| {
+            let inner = (&start.view, &ended.path[..]);
+            unlisted_in(inner, COLUMNS, request.cancel, |row| {
                 let path = row.path();
                 if device == Some(row.dev().as_u64())
                     && judge.judge(row, || path.clone()) == Access::Full
@@ -164,14 +164,4 @@ fn unread(start: &Start) -> Result<HashSet<Vec<u8>>> {
     let issues = start.recorded_issues(None)?.into_iter();
     let unread = issues.filter(|issue| lists(issue.op));
     Ok(unread.map(|issue| issue.path).collect())
-}
-
-/// Returns a start of which only the place is known.
-fn at(view: &Arc<View>, path: &[u8]) -> Start {
-    Start {
-        view: Arc::clone(view),
-        path: path.to_vec(),
-        row: RowBatch::default(),
-        is_dir: true,
-    }
 }

@@ -66,6 +66,16 @@ pub struct Start {
 }
 
 impl Start {
+    /// A directory of which only the place is known, and not the row.
+    pub(crate) fn at(view: &Arc<View>, path: &[u8]) -> Start {
+        Start {
+            view: Arc::clone(view),
+            path: path.to_vec(),
+            row: RowBatch::default(),
+            is_dir: true,
+        }
+    }
+
     /// The entry's own row.
     pub fn own_row(&self) -> Row<'_> {
         Row {

@@ -1,7 +1,6 @@
 //! Finds single entries by path, and the directories of a subtree, by reading
 //! few pages.
 
-use crate::closed_since::is_closed_since;
 use crate::error::Result;
 use crate::index::{SegmentAt, Start, View};
 use crate::permission::{Access, Judge, shown};
@@ -169,7 +168,7 @@ pub(crate) fn why_missing<'v>(
         return Ok(Some(Located::NotDirectory { path: dir }));
     }
     Ok(Some(match judge.judge(&row, || dir.clone()) {
-        Access::Full if is_closed_since(view, &dir)? => Located::Denied { dir },
+        Access::Full if judge.is_closed_since(view, &dir)? => Located::Denied { dir },
         Access::Full => missing(),
         Access::None if view.is_partial() => Located::Denied { dir },
         // A scan run by this user could not see the entry either.

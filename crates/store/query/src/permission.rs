@@ -4,9 +4,12 @@
 //! open a shard or not. It only explains why something is missing.
 
 use crate::asker::{Asker, asker, may_reach, of_kernel};
+use crate::closed_since::is_closed_since;
+use crate::error::Result;
 use crate::index::View;
 use crate::locate::Located;
 use std::collections::HashMap;
+use std::sync::Arc;
 use trawl_format::restricted::Restricted;
 use trawl_model::guard::{Bit, Credentials, Predicate};
 use trawl_model::rows::Row;
@@ -62,6 +65,8 @@ pub(crate) struct Judge<'a> {
     /// directories still exist.
     asks_kernel: bool,
     known: HashMap<(u32, Uid, Gid, Vec<u8>), Access>,
+    /// Directories, each with whether it was closed later.
+    closed_since: HashMap<Vec<u8>, bool>,
 }
 
 impl<'a> Judge<'a> {
@@ -71,6 +76,7 @@ impl<'a> Judge<'a> {
             who: view.is_partial().then(|| view.who()),
             asks_kernel: asks_kernel(view),
             known: HashMap::new(),
+            closed_since: HashMap::new(),
         }
     }
 
@@ -82,6 +88,7 @@ impl<'a> Judge<'a> {
             who: Some(view.who()),
             asks_kernel: asks_kernel(view),
             known: HashMap::new(),
+            closed_since: HashMap::new(),
         }
     }
 
@@ -89,6 +96,16 @@ impl<'a> Judge<'a> {
     /// owners and ACL) and this stored path.
     pub(crate) fn judge(&mut self, row: &Row<'_>, stored: impl Fn() -> Vec<u8>) -> Access {
         self.access((row.mode(), row.uid(), row.gid(), row.acl()), stored)
+    }
+
+    /// As [`is_closed_since`], looked up once for each directory.
+    pub(crate) fn is_closed_since(&mut self, view: &Arc<View>, dir: &[u8]) -> Result<bool> {
+        if let Some(known) = self.closed_since.get(dir) {
+            return Ok(*known);
+        }
+        let is_closed = is_closed_since(view, dir)?;
+        self.closed_since.insert(dir.to_vec(), is_closed);
+        Ok(is_closed)
     }
 
     /// Returns the reader's access to a directory that the index names with its

@@ -19,6 +19,7 @@ use crate::segment::Scratch;
 use crate::walk::{Listing, Order, Request, check_cancelled_by};
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use trawl_model::column::{Column, ColumnSet};
 use trawl_model::filter::{Clause, Filter};
@@ -452,14 +453,9 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
 
     /// Compares the rows of a directory with the listed directories.
     fn find_unlisted(&self, frame: &Frame) -> Result<Vec<Unlisted>> {
-        let inner = Start {
-            view: self.start.view.clone(),
-            path: frame.path.clone(),
-            row: self.start.row.clone(),
-            is_dir: true,
-        };
+        let inner = (&self.start.view, &frame.path[..]);
         let mut unlisted = Vec::new();
-        unlisted_in(&inner, OF_DIRECTORY, self.request.cancel, |row| {
+        unlisted_in(inner, OF_DIRECTORY, self.request.cancel, |row| {
             unlisted.push((row.path(), Usage::of_row(row)));
         })?;
         Ok(unlisted)
@@ -491,21 +487,22 @@ impl<'a, V: FnMut(&UsageOf<'_>) -> ControlFlow<()>> Tally<'a, V> {
     }
 }
 
-/// Gives the rows of directories directly in `dir` that are not listed, with these columns, among them
+/// Gives the rows of the directories directly in `dir` that are not listed. The columns must contain
 /// the name and the mode.
 pub(crate) fn unlisted_in(
-    dir: &Start,
+    (view, dir): (&Arc<View>, &[u8]),
     columns: ColumnSet,
     cancel: Option<&AtomicBool>,
     mut visit: impl FnMut(&Row<'_>),
 ) -> Result<()> {
+    let dir = Start::at(view, dir);
     let mut listed = HashSet::new();
     let request = DirRequest {
         max_depth: Some(1),
         order: Order::Forward,
         cancel,
     };
-    let mut stream = DirStream::new(dir, &request, Facts::Usage)?;
+    let mut stream = DirStream::new(&dir, &request, Facts::Usage)?;
     while let Some(directory) = stream.next()? {
         listed.insert(directory.path);
     }
@@ -515,10 +512,10 @@ pub(crate) fn unlisted_in(
         cancel,
         ..Request::default()
     };
-    let mut plan = Plan::new(dir, &request)?;
+    let mut plan = Plan::new(&dir, &request)?;
     let mut scratch = Scratch::default();
     while let Some(morsel) = plan.next_morsel()? {
-        let decoded = decode(&dir.view, &morsel, &request, &mut scratch)?;
+        let decoded = decode(view, &morsel, &request, &mut scratch)?;
         decoded.for_each_listing(&morsel, &request, |listing| {
             let (batch, dir) = (listing.batch, listing.dir.path);
             let rows = listing.range.clone().map(|at| Row { batch, at, dir });

@@ -25,7 +25,7 @@ pub mod walk;
 
 pub use error::ScanError;
 pub use excludes::{BadPattern, Excludes};
-pub use options::{Mounts, WalkOptions, Xattrs, trusts_ctime};
+pub use options::{FRAGMENT_BYTES, Mounts, WalkOptions, Xattrs, trusts_ctime};
 pub use progress::{Progress, ScanProgress};
 
 pub use trace::{TraceOptions, read_trace};

@@ -29,6 +29,9 @@ pub enum Xattrs {
     Skip,
 }
 
+/// Default of [`WalkOptions::fragment_bytes`].
+pub const FRAGMENT_BYTES: usize = 16 << 20;
+
 /// The options of a walk.
 #[derive(Debug)]
 pub struct WalkOptions<'a> {
@@ -58,8 +61,8 @@ pub struct WalkOptions<'a> {
     /// Bytes of names, link targets and extended attributes at which a batch ends; the next batch
     /// continues the directory.
     pub fragment_bytes: usize,
-    /// Bytes of a batch from which no more extended attributes are read, with an issue. More than
-    /// [`WalkOptions::fragment_bytes`], so that only a single entry can have so many.
+    /// Bytes of a batch at which the remaining extended attributes are left out, with an issue. A batch
+    /// ends at [`WalkOptions::fragment_bytes`], so only an entry with very many attributes gets there.
     pub entry_bytes: usize,
 }
 
@@ -85,7 +88,7 @@ impl<'a> WalkOptions<'a> {
             descriptors: 0,
             pending_bytes: 32 << 20,
             temporary: std::env::temp_dir(),
-            fragment_bytes: 16 << 20,
+            fragment_bytes: FRAGMENT_BYTES,
             entry_bytes: 1 << 30,
         }
     }

@@ -36,8 +36,8 @@ use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::members;
 use crate::output::{Device, say};
-
 use crate::unlocked::Unlocked;
+
 pub(crate) use options::GrepArgs;
 use options::Sort;
 

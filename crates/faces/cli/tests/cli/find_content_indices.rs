@@ -14,7 +14,7 @@ use trawl_testkit::skip::without_root;
 use crate::find_keywords::{SECRETS, USERS, guarded, packs, sorted};
 use crate::grep_text::SETTLED;
 use crate::site::{Site, files_below, objects};
-use crate::watch::{Watched, patiently};
+use crate::watch::Watched;
 
 const FILES: usize = 60;
 /// Titles of pages, with words in common.
@@ -351,7 +351,7 @@ fn values_under_a_daemon_are_current() {
         program(&watched, &words).expect_code(0);
     }
     watched.start(|_| {});
-    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    watched.settle();
     let compare = |watched: &Watched, context: &str| {
         let ran = program(
             watched,

@@ -14,7 +14,7 @@ use trawl_testkit::skip::without_root;
 
 use crate::golden::recorded;
 use crate::site::{Site, files_below, objects};
-use crate::watch::{Watched, patiently};
+use crate::watch::Watched;
 
 /// Segments with fewer rows have no index.
 const FILES: usize = 2400;
@@ -581,7 +581,7 @@ fn answers_under_a_daemon_are_current() {
         oracle::run(line.args(words.split(' '))).expect_code(0);
     }
     watched.start(|_| {});
-    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    watched.settle();
     let mut prng = Prng::new(99);
     for round in 0..30 {
         let number = prng.below(FILES as u64) as usize;

@@ -13,7 +13,7 @@ use trawl_testkit::oracle::{self, Identity, Ran};
 
 use crate::grep_text::{SETTLED, doc};
 use crate::site::files_below;
-use crate::watch::{Watched, patiently};
+use crate::watch::Watched;
 
 const FILES: usize = 120;
 /// Longest wait for packs to follow. The daemon rests for twenty times as long as it took to write
@@ -42,7 +42,7 @@ fn watched() -> Option<Watched> {
     let words = ["index", "--quiet", "--keywords"];
     watched.trawl(&words).expect_code(0);
     watched.start(|_| {});
-    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    watched.settle();
     Some(watched)
 }
 

@@ -15,7 +15,7 @@ use trawl_testkit::oracle::{self, Identity, Ran};
 use trawl_testkit::skip::without_program;
 
 use crate::site::files_below;
-use crate::watch::{Watched, patiently};
+use crate::watch::Watched;
 
 const FILES: usize = 300;
 /// Files must be this old to be covered.
@@ -49,8 +49,7 @@ fn watched() -> Option<Watched> {
         .trawl(&["index", "--quiet", "--text"])
         .expect_code(0);
     watched.start(|_| {});
-    // The daemon is behind no more.
-    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    watched.settle();
     Some(watched)
 }
 

@@ -7,7 +7,7 @@ use trawl_testkit::skip::without_root;
 use trawl_testkit::{Scratch, oracle};
 
 use crate::site::{Site, objects};
-use crate::watch::{Watched, patiently};
+use crate::watch::Watched;
 
 fn small() -> Site {
     let site = Site::empty("search");
@@ -112,7 +112,7 @@ fn the_index_answers_while_a_daemon_keeps_it_as_of_now() {
         return;
     };
     watched.start(|_| {});
-    patiently(|| watched.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    watched.settle();
     let root = watched.root();
     for round in 0..4 {
         fs::write(root.join(format!("d/new-{round}")), "x").expect("room");

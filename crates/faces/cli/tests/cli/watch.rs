@@ -70,6 +70,12 @@ impl Watched {
         oracle::run(self.program().args(words).arg(self.root()))
     }
 
+    /// Waits until the daemon has found out what changed before it started.
+    #[track_caller]
+    pub(crate) fn settle(&self) {
+        patiently(|| self.trawl(&["find", "--fresh=60s"])).expect_code(0);
+    }
+
     /// Starts the daemon and waits until it reports that it watches.
     pub(crate) fn start(&mut self, prepare: impl FnOnce(&mut Command)) {
         let mut command = self.program();

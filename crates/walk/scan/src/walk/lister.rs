@@ -247,7 +247,6 @@ impl Listing<'_, '_> {
         if self.when() == When::AtOnce {
             self.enter();
         }
-        self.stat_ahead();
     }
 
     fn enter(&mut self) {
@@ -275,6 +274,9 @@ impl Listing<'_, '_> {
     /// attributes and link targets are large.
     fn gather(&mut self) -> Listed {
         let _span = Operation::TakeEntries.span();
+        if self.left.start == 0 {
+            self.stat_ahead();
+        }
         let names = std::mem::take(&mut self.scratch.names);
         let when = self.when();
         let before = self.counts;
@@ -297,10 +299,10 @@ impl Listing<'_, '_> {
             0 => PendingBatch::with_room(names.len(), names.name_bytes()),
             _ => PendingBatch::with_room(0, 0),
         };
-        let has_room = |batch: &DirBatch| {
+        let takes_more = |batch: &DirBatch| {
             batch.entries.is_empty() || batch.heap.len() < self.options.fragment_bytes
         };
-        while has_room(&found.batch)
+        while takes_more(&found.batch)
             && let Some(index) = self.left.next()
         {
             let Some(name) = names.get(index) else {
@@ -363,7 +365,6 @@ impl Listing<'_, '_> {
 
     /// Calls statx for many names in inode order.
     fn stat_ahead(&mut self) {
-        let _span = Operation::TakeEntries.span();
         let names = &mut self.scratch.names;
         let stats = &mut self.scratch.stats;
         stats.clear();

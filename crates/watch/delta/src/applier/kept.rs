@@ -14,7 +14,7 @@ use std::ffi::CString;
 use trawl_format::{IndexError, Table};
 use trawl_model::{Dev, DirBatch, Xattr};
 use trawl_query::{ListingPlace, Listings, RowsOf, ValueIn, View};
-use trawl_scan::SomeNames;
+use trawl_scan::{FRAGMENT_BYTES, SomeNames};
 
 use super::Reading;
 use super::noted::{self, Noted};
@@ -28,8 +28,6 @@ const ROWS_A_NAME: u64 = 2;
 const NAMES_MOST: u64 = 1 << 15;
 /// Rows of one batch.
 const BATCH_ROWS: usize = 1 << 15;
-/// Bytes of names, link targets and attribute values at which a batch ends.
-const BATCH_BYTES: usize = 16 << 20;
 /// A directory whose attribute values take more bytes is listed as a whole, which needs less memory.
 const VALUES_BYTES_MOST: usize = 32 << 20;
 /// Initial capacity per row for its names, in bytes.
@@ -146,7 +144,7 @@ impl KeptRows {
             if self.names.binary_search_by(is_dirty).is_ok() {
                 return noted.settling.note_known(row);
             }
-            if batch.entries.len() >= BATCH_ROWS || batch.heap.len() >= BATCH_BYTES {
+            if batch.entries.len() >= BATCH_ROWS || batch.heap.len() >= FRAGMENT_BYTES {
                 let full = std::mem::replace(&mut batch, next.clone());
                 next.fragment += 1;
                 given = noted.pass(full);
